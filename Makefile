@@ -1,0 +1,39 @@
+# The two commands of the README, and what a contributor runs. Needs Python 3.11+, git and make; the rest is installed into .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: demo test fast checks bench lock clean
+
+demo: $(READY) ## the main job, end to end, in a temporary repository
+	@$(BIN)/projectmem demo
+
+test: $(READY) checks ## every check and every test
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+fast: $(READY) ## the tests that take seconds
+	$(BIN)/python -m pytest -n 2 -m "not slow and not client" tests/unit tests/property tests/contract
+
+checks: $(READY) ## style, types and the direction of imports
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+bench: $(READY) ## figures as ratios within one run
+	$(BIN)/python -m tests.bench
+
+lock: ## pin and hash the dependencies again (needs uv); names no index host
+	uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -q -o requirements.txt
+	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -q -o requirements-dev.txt
+
+$(READY): requirements-dev.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "projectmem needs Python 3.11 or newer; this is %s. Say: make PYTHON=python3.12" % sys.version.split()[0])'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
