@@ -1,0 +1,136 @@
+"""Builds the events of tool calls. Hook, importers and backtest share it, so that what one records the others understand.
+
+A call is the adapters' neutral dict, already redacted: `session`, `agent`, `harness`, `model`, `call`, `tool`, `input`,
+`cwd`, `duration_ms`, `turn` (absent keys read as "" or None). A draft is {"kind", "at", "actor", "causes", "data"}.
+"""
+
+from __future__ import annotations
+
+from projectmem_logs.canonical import canonical, sanitize
+from projectmem_logs.digest import sha256_hex
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from projectmem_gate.model import Action, Decision, Outcome, Session
+
+MAX_INPUT = 8_000  # characters of tool input kept; the hash beside it is of the whole
+MAX_EXCERPT = 1_000
+
+
+def actor_of(call: Mapping[str, Any], origin: str = "observed") -> dict[str, str]:
+    """Who made the call, as an event's actor. `origin` is observed | agent | human | import."""
+    return {
+        "session": str(call.get("session") or ""),
+        "agent": str(call.get("agent") or ""),
+        "harness": str(call.get("harness") or ""),
+        "model": str(call.get("model") or ""),
+        "origin": origin,
+    }
+
+
+def input_text(call: Mapping[str, Any]) -> tuple[str, str]:
+    """(canonical JSON of the tool's input, cut to 8,000 characters with a mark; sha256 of the whole). Total."""
+    text = canonical(sanitize(call.get("input"))).decode()
+    sha = call.get("input_sha") or sha256_hex(text.encode())
+    if len(text) > MAX_INPUT:
+        text = f"{text[:MAX_INPUT]}...[{len(text) - MAX_INPUT} more characters]"
+    return text, str(sha)
+
+
+def finished_draft(
+    call: Mapping[str, Any],
+    action: Action,
+    outcome: Outcome,
+    facts: Mapping[str, Any],
+    *,
+    at: int,
+    as_of: Mapping[str, int] | None = None,
+    origin: str = "observed",
+    source: str = "hook",
+    causes: Sequence[str] = (),
+) -> dict[str, Any]:
+    """An `action.finished` draft. `as_of` is the log position of a check that found no candidate, None if unknown."""
+    text, sha = input_text(call)
+    failed = outcome.outcome == "failed"
+    culprit = action.parts[outcome.culprit] if failed and 0 <= outcome.culprit < len(action.parts) else None
+    failed_key = (culprit.key if culprit else action.key) if failed else ""
+    data = {
+        "call": str(call.get("call") or ""),
+        "tool": action.tool,
+        "kind": action.kind,
+        "input": text,
+        "input_sha": sha,
+        "cwd": action.cwd,
+        "key": action.key,
+        "text": action.text,
+        "joins": list(action.joins),
+        "parsed": action.parsed,
+        "parts": [part.to_data() for part in action.parts],
+        "failed_key": failed_key,
+        "outcome": outcome.outcome,
+        "exit_code": outcome.exit_code,
+        "class": outcome.cls,
+        "signature": outcome.signature,
+        "excerpt": outcome.excerpt[:MAX_EXCERPT],
+        "duration_ms": _int_or_none(call.get("duration_ms")),
+        "facts": dict(facts) if failed else {},
+        "as_of": dict(as_of) if as_of is not None else None,
+        "turn": _turn(call),
+        "source": source,
+    }
+    return _draft("action.finished", at, call, origin, causes, data)
+
+
+def proposed_draft(
+    call: Mapping[str, Any],
+    action: Action,
+    decision: Decision,
+    facts: Mapping[str, Any],
+    session: Session,
+    *,
+    policy_hash: str,
+    now: int,
+    as_of: Mapping[str, int],
+    labels: Sequence[Any] = (),
+    origin: str = "observed",
+    causes: Sequence[str] = (),
+) -> dict[str, Any]:
+    """An `action.proposed` draft: the decision and everything that `replay` needs to compute it again."""
+    text, sha = input_text(call)
+    data = {
+        "call": str(call.get("call") or ""),
+        "tool": action.tool,
+        "kind": action.kind,
+        "input": text,
+        "input_sha": sha,
+        "cwd": action.cwd,
+        "key": action.key,
+        "keys": list(action.keys),
+        "text": action.text,
+        "decision": decision.to_data(),
+        "facts": dict(facts),
+        "session": session.to_data(),
+        "policy": policy_hash,
+        "now": now,
+        "as_of": dict(as_of),
+        "labels": list(labels),
+    }
+    return _draft("action.proposed", now, call, origin, causes, data)
+
+
+def _draft(
+    kind: str, at: int, call: Mapping[str, Any], origin: str, causes: Sequence[str], data: dict[str, Any]
+) -> dict[str, Any]:
+    return {"kind": kind, "at": at, "actor": actor_of(call, origin), "causes": list(causes), "data": data}
+
+
+def _int_or_none(value: Any) -> int | None:
+    return int(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+def _turn(call: Mapping[str, Any]) -> int:
+    turn = _int_or_none(call.get("turn"))
+    return -1 if turn is None else turn

@@ -1,0 +1,102 @@
+"""The one path from a proposed action to a decision: hook, `check`, `backtest` and `replay` all come through here.
+
+Steps: look the action's keys up in the state, fold what was found, and only where a record is still open (or a person's
+rule exists) gather facts and ask the gate. Without a candidate no module of the gate's judgement is imported, which is
+what keeps the common call cheap.
+"""
+
+from __future__ import annotations
+
+from projectmem_gate.model import ALLOW, Decision
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any, Protocol
+
+    from projectmem_gate.model import Action, Change, Session
+    from projectmem_gate.policy import Policy
+
+    class State(Protocol):
+        """What is read of the folded log (the hook's snapshot, or the in-memory state)."""
+
+        def entries(self, keys: Sequence[str], as_of: Mapping[str, int] | None = None) -> Mapping[str, Sequence[Any]]: ...
+        def changes(self, since: int, limit: int = 64) -> Sequence[Change]: ...
+        def ok_after(self, family: str, at: int, limit: int = 8) -> Sequence[Any]: ...
+        def labels(self) -> Sequence[Any]: ...
+
+    class Workspace(Protocol):
+        """How recorded facts compare with now: the disk (hook/facts.py), or `Unchanged` where there is none to look at."""
+
+        def compare(self, recorded: Mapping[str, Any]) -> dict[str, Any]: ...
+
+
+MAX_CHANGES = 64
+
+
+class Unchanged:
+    """A workspace in which nothing changed but what the log shows: for backtests and for facts that were recorded."""
+
+    def compare(self, recorded: Mapping[str, Any]) -> dict[str, Any]:
+        """Every fact `same`."""
+        return {"head": "same", "deps": "same", "files": "same", "changed_files": [], "here": "same"}
+
+
+def assess(
+    state: State,
+    action: Action,
+    session: Session,
+    workspace: Workspace,
+    policy: Policy,
+    now: int,
+    *,
+    as_of: Mapping[str, int] | None = None,
+) -> tuple[Decision, dict[str, Any], list[Any]]:
+    """(decision, facts by record id, live records). Facts and records are empty where there was no candidate.
+
+    `now` is in microseconds since the epoch; `as_of` ({stream: seq}) asks for the state as it was (needs a state that
+    keeps its history). Raises only what state and workspace raise.
+    """
+    found = state.entries(action.keys, as_of) if as_of is not None else state.entries(action.keys)
+    labels = state.labels()
+    records = _records(found, now) if found else []
+    if not records and not labels:
+        return Decision(ALLOW), {}, []
+    from projectmem_gate.decide import decide
+
+    facts = {record.id: gather(state, record, workspace) for record in records}
+    asks = [entry for entries in found.values() for entry in entries if entry["t"] in ("ask", "pass")]
+    return decide(action, records, facts, session, policy, now, labels=labels, asks=asks), facts, records
+
+
+def _records(found: Mapping[str, Sequence[Any]], now: int) -> list[Any]:
+    """The open records among the entries found, in the order of the action's keys."""
+    from projectmem_gate import history
+
+    records = []
+    for key, entries in found.items():
+        if entries and history.is_open(entries):
+            record = history.fold(key, entries, now)
+            if record is not None:
+                records.append(record)
+    return records
+
+
+def gather(state: State, record: Any, workspace: Workspace) -> dict[str, Any]:
+    """Facts of one record, read only because it is a candidate: workspace comparison, changes on record, the remedy."""
+    facts = dict(workspace.compare(record.facts or {}))
+    facts["changes"] = [[c.type, c.subject, c.at] for c in state.changes(record.at, MAX_CHANGES)]
+    facts["remedy"] = _remedy(state, record)
+    return facts
+
+
+def _remedy(state: State, record: Any) -> dict[str, str] | None:
+    """The first later success of a near action (same family, another key); the failing session's own one goes first."""
+    if not record.family:
+        return None
+    near = [row for row in state.ok_after(record.family, record.at) if row["key"] != record.key]
+    if not near:
+        return None
+    own = [row for row in near if row.get("session") and row["session"] in record.sessions]
+    best = (own or near)[0]
+    return {"id": best["id"], "text": best["text"]}
