@@ -1,0 +1,70 @@
+"""Append to the log and fold the same events into the gate's snapshot while the lock is still held.
+
+Every writer of the application (the hook, `record`, imports, the MCP server) goes through `append`, so that the very
+next check sees what was just written. On the hook's path: standard library and our own hook modules only.
+"""
+
+from __future__ import annotations
+
+import os
+
+from projectmem_logs.store import LogStore
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from projectmem.place import Place
+    from projectmem_projections.snapshot import Snapshot
+
+    Draft = dict[str, Any]
+    Event = dict[str, Any]
+
+
+def snapshot_path(home: str) -> str:
+    """Where the gate's snapshot of the log in `home` lives."""
+    return os.path.join(home, "projections", "gate.sqlite")
+
+
+def append(
+    place: Place,
+    drafts: Sequence[Draft],
+    now: int,
+    durability: str = "durable",
+    *,
+    snapshot: Snapshot | None = None,
+    problems: list[str] | None = None,
+) -> list[Event]:
+    """Write `drafts` as one batch and update the snapshot under the same lock; returns the sealed events.
+
+    now         microseconds since the epoch, UTC
+    durability  `durable` (fdatasync before returning) or `batch` (imports)
+    snapshot    one that is already open; otherwise it is opened, updated and closed here
+    problems    collects what went wrong with the snapshot. The log is the truth: a snapshot that cannot be updated
+                never undoes or fails an append, and is brought up to date from the log by the next reader.
+    Drafts must be redacted already. Raises LogError (SpooledError when the lock stayed busy and the drafts were spooled).
+    """
+
+    def after(events: list[Event]) -> None:
+        try:
+            _fold(place.home, events, snapshot)
+        except Exception as exc:  # derived data: the append stands whatever happens here
+            if problems is not None:
+                problems.append(f"the gate's snapshot was not updated ({type(exc).__name__}: {exc})")
+
+    store = LogStore(place.home, project=place.project)
+    return store.append(drafts, now=now, durability=durability, after=after)
+
+
+def _fold(home: str, events: list[Event], snapshot: Snapshot | None) -> None:
+    if snapshot is not None:
+        snapshot.apply(events)
+        return
+    from projectmem_projections.snapshot import Snapshot as Opened
+
+    own = Opened(snapshot_path(home))
+    try:
+        own.apply(events)
+    finally:
+        own.close()
