@@ -59,12 +59,24 @@ def append(
 
 def _fold(home: str, events: list[Event], snapshot: Snapshot | None) -> None:
     if snapshot is not None:
-        snapshot.apply(events)
+        _apply(home, events, snapshot)
         return
     from projectmem_projections.snapshot import Snapshot as Opened
 
-    own = Opened(snapshot_path(home))
+    path = snapshot_path(home)
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    own = Opened(path)
     try:
-        own.apply(events)
+        _apply(home, events, own)
     finally:
         own.close()
+
+
+def _apply(home: str, events: list[Event], snapshot: Snapshot) -> None:
+    """Fold the batch in. Only our own stream's end is vouched for: nobody else can move it while the lock is held."""
+    from projectmem_projections.tail import positions
+
+    ends = positions(home)
+    mine = {event["stream"] for event in events}
+    if not snapshot.apply(events, positions={stream: ends[stream] for stream in mine if stream in ends}):
+        snapshot.catch_up(home)
