@@ -1,0 +1,36 @@
+"""The tables of the gate snapshot [H]. All are derived from the log by fold.py, but `pending` and `cache`."""
+
+from __future__ import annotations
+
+from .fold import FOLD_VERSION
+
+# PRAGMA user_version: a mark of ours ("PM"), the schema's version and the fold's.
+SCHEMA_VERSION = 1
+VERSION = 0x504D0000 + SCHEMA_VERSION * 256 + FOLD_VERSION
+
+SCHEMA = (
+    # What has been applied, and where in the log that was.
+    "CREATE TABLE cursor (stream TEXT PRIMARY KEY, seq INTEGER, segment TEXT, size INTEGER) WITHOUT ROWID",
+    # One row per action key: its entries (fold.pack) as JSON, its hint words, and whether they stand in `hint`.
+    "CREATE TABLE history (key TEXT PRIMARY KEY, w1 TEXT, w2 TEXT, w3 TEXT, open INTEGER, data TEXT NOT NULL)",
+    # Keys with an open failure by the words an input must hold; '' = no word needed.
+    "CREATE TABLE hint (w1 TEXT, w2 TEXT, w3 TEXT, key TEXT, PRIMARY KEY (w1, w2, w3, key)) WITHOUT ROWID",
+    # The last time something happened that may mend a failure.
+    "CREATE TABLE touch (type TEXT, subject TEXT, is_read INTEGER, at INTEGER, stream TEXT, seq INTEGER, session TEXT, id TEXT,"
+    " PRIMARY KEY (type, subject)) WITHOUT ROWID",
+    "CREATE INDEX touch_at ON touch (is_read, at, stream, seq, type, subject)",
+    # The last success of each key, by family.
+    "CREATE TABLE ok (family TEXT, key TEXT, at INTEGER, stream TEXT, seq INTEGER, id TEXT, text TEXT, session TEXT,"
+    " PRIMARY KEY (family, key)) WITHOUT ROWID",
+    "CREATE INDEX ok_at ON ok (family, at, stream, seq)",
+    "CREATE TABLE seen (session TEXT, call TEXT, PRIMARY KEY (session, call)) WITHOUT ROWID",
+    "CREATE TABLE turn (session TEXT PRIMARY KEY, turn INTEGER) WITHOUT ROWID",
+    "CREATE TABLE label (id TEXT PRIMARY KEY, data TEXT) WITHOUT ROWID",
+    "CREATE TABLE unlabelled (id TEXT PRIMARY KEY) WITHOUT ROWID",
+    "CREATE TABLE policy (one INTEGER PRIMARY KEY CHECK (one = 1), at INTEGER, stream TEXT, seq INTEGER, id TEXT, data TEXT)",
+    "CREATE TABLE erased (id TEXT PRIMARY KEY) WITHOUT ROWID",
+    "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID",
+    # Not folded from the log.
+    "CREATE TABLE pending (n INTEGER PRIMARY KEY, session TEXT, call TEXT, data TEXT, UNIQUE (session, call))",
+    "CREATE TABLE cache (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID",
+)

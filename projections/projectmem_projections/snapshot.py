@@ -1,0 +1,463 @@
+"""The gate's state on disk [H]: one small SQLite file that a hook process opens, asks and closes in well under a millisecond.
+
+It is derived from the log, so it is written without syncs, and thrown away and rebuilt when it is damaged, foreign or of
+another version. A rollback journal and not WAL: with one short-lived process per tool call, opening and closing a WAL
+database costs two to three times as much as everything the hook asks of it (measured, see projections/README.md).
+
+The events of one `apply` and the cursor are one transaction. Cost never grows with the log: every statement is a look-up by
+key, the histories are bounded, and `hints` gives up (answers True, which is always safe) rather than read many rows.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+
+from projectmem_gate import history
+from projectmem_gate.model import Change
+
+from . import fold, tail
+from .errors import ProjectionError, SnapshotBusy, SnapshotDamaged
+from .schema_sqlite import SCHEMA, VERSION
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from types import TracebackType
+    from typing import Any
+
+    Entry = dict[str, Any]
+
+PENDING_MAX = 512  # notes from pre-hook to post-hook that are kept; older ones belong to calls that never finished
+CHUNK_EVENTS = 1000  # events per transaction of a catch-up
+HINT_WORDS_MAX = 48  # inputs with more words are looked up by the first word only, and by at most HINT_ROWS_MAX rows
+HINT_ROWS_MAX = 400
+
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode
+_BUSY = (5, 6)  # SQLITE_BUSY, SQLITE_LOCKED
+_ENVIRONMENT = (3, 8, 10, 13, 14, 23)  # PERM, READONLY, IOERR, FULL, CANTOPEN, AUTH: the file may be sound
+
+
+class _Guard:
+    """Turns what SQLite raises into this package's errors."""
+
+    __slots__ = ("path",)
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if isinstance(error, sqlite3.Error):
+            code = getattr(error, "sqlite_errorcode", 1) & 0xFF
+            if code in _BUSY:
+                raise SnapshotBusy(f"the gate snapshot {self.path} is locked by another process: try again") from error
+            if code in _ENVIRONMENT:
+                raise ProjectionError(f"the gate snapshot {self.path} cannot be used: {error}") from error
+            raise SnapshotDamaged(f"the gate snapshot {self.path} is damaged ({error}): rebuild it from the log") from error
+        if isinstance(error, (ValueError, KeyError)):
+            raise SnapshotDamaged(f"the gate snapshot {self.path} holds {error}: rebuild it from the log") from error
+
+
+class Snapshot:
+    """See `GateState` in memory.py. An absent file becomes an empty snapshot, which is merely behind: catch up.
+
+    busy_ms   how long to wait for another process' transaction
+    Raises SnapshotDamaged (discard and rebuild), SnapshotBusy (nothing was changed) and ProjectionError (permissions, space).
+    """
+
+    def __init__(self, path: str, *, busy_ms: int = 100) -> None:
+        self.path = path
+        self._guard = _Guard(path)
+        self._writable = False
+        with self._guard:
+            self._db = sqlite3.connect(path, timeout=busy_ms / 1000, isolation_level=None, cached_statements=64)
+        try:
+            with self._guard:
+                version = self._db.execute("PRAGMA user_version").fetchone()[0]
+                if version != VERSION:
+                    self._create(version)
+        except BaseException:
+            self._db.close()
+            raise
+
+    def _create(self, version: int) -> None:
+        """Make the tables in a new file; refuse one that somebody else made."""
+        db = self._db
+        self._begin()
+        try:
+            version = db.execute("PRAGMA user_version").fetchone()[0]
+            if version != VERSION:  # else another process was faster
+                if version or db.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
+                    raise SnapshotDamaged(
+                        f"the gate snapshot {self.path} is of version {version}, not {VERSION}: rebuild it from the log"
+                    )
+                for statement in SCHEMA:
+                    db.execute(statement)
+                db.execute(f"PRAGMA user_version = {VERSION}")
+        except BaseException:
+            self._rollback()
+            raise
+        db.execute("COMMIT")
+
+    def close(self) -> None:
+        self._db.close()
+
+    def __enter__(self) -> Snapshot:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _begin(self) -> None:
+        if not self._writable:
+            self._db.execute("PRAGMA synchronous = OFF")
+            self._db.execute("PRAGMA journal_mode = TRUNCATE")
+            self._writable = True
+        self._db.execute("BEGIN IMMEDIATE")
+
+    def _rollback(self) -> None:
+        if self._db.in_transaction:
+            self._db.execute("ROLLBACK")
+
+    # --- writing -----------------------------------------------------------------------------------------------------
+
+    def apply(
+        self,
+        events: Iterable[Mapping[str, Any]],
+        *,
+        gaps: bool = False,
+        positions: Mapping[str, tuple[str, int]] | None = None,
+    ) -> bool:
+        """See `GateState.apply`. `positions` says where each stream's log ends after these events (`tail.positions`, taken
+        while the append lock is still held); without it the next `stale` answers True and a catch-up finds nothing to do."""
+        with self._guard:
+            self._begin()
+            try:
+                cursor = {row[0]: row[1] for row in self._db.execute("SELECT stream, seq FROM cursor")}
+                before = dict(cursor)
+                complete = True
+                for event in events:
+                    stream, seq = event["stream"], event["seq"]
+                    last = cursor.get(stream, 0)
+                    if seq <= last:
+                        continue
+                    if seq != last + 1 and not gaps:
+                        complete = False
+                        continue
+                    cursor[stream] = seq
+                    ops = fold.fold_event(event)
+                    if ops and not self._is_erased(event.get("id", "")):
+                        for op in ops:
+                            getattr(self, "_do_" + op[0])(*op[1:])
+                self._save_cursor(cursor, before, positions if complete else None)
+            except BaseException:
+                self._rollback()
+                raise
+            self._db.execute("COMMIT")
+        return complete
+
+    def _save_cursor(
+        self, cursor: dict[str, int], before: dict[str, int], positions: Mapping[str, tuple[str, int]] | None
+    ) -> None:
+        put = self._db.execute
+        for stream, seq in cursor.items():
+            if positions and stream in positions:
+                put("REPLACE INTO cursor VALUES (?, ?, ?, ?)", (stream, seq, *positions[stream]))
+            elif before.get(stream) is None:
+                put("INSERT INTO cursor VALUES (?, ?, '', 0)", (stream, seq))
+            elif before[stream] != seq:
+                put("UPDATE cursor SET seq = ? WHERE stream = ?", (seq, stream))
+
+    def _is_erased(self, id: str) -> bool:
+        return self._db.execute("SELECT 1 FROM erased WHERE id = ?", (id,)).fetchone() is not None
+
+    def _do_entry(self, key: str, entry: Entry) -> None:
+        db = self._db
+        row = db.execute("SELECT w1, w2, w3, open, data FROM history WHERE key = ?", (key,)).fetchone()
+        entries = history.merge(fold.unpack(json.loads(row[4])) if row else [], entry)
+        self._put_history(key, entries, row)
+
+    def _put_history(self, key: str, entries: list[Entry], row: tuple[Any, ...] | None) -> None:
+        db = self._db
+        words, is_open = fold.hint_words(entries), history.is_open(entries)
+        if row and row[3] and (not is_open or row[:3] != words):
+            db.execute("DELETE FROM hint WHERE w1 = ? AND w2 = ? AND w3 = ? AND key = ?", (*row[:3], key))
+        if is_open:
+            db.execute("INSERT OR IGNORE INTO hint VALUES (?, ?, ?, ?)", (*words, key))
+        values = (*words, int(is_open), _encode(fold.pack(entries)), key)
+        if row:
+            db.execute("UPDATE history SET w1 = ?, w2 = ?, w3 = ?, open = ?, data = ? WHERE key = ?", values)
+        else:
+            db.execute("INSERT INTO history (w1, w2, w3, open, data, key) VALUES (?, ?, ?, ?, ?, ?)", values)
+
+    def _do_touch(self, type: str, subject: str, at: int, stream: str, seq: int, session: str, id: str) -> None:
+        self._db.execute(
+            "INSERT INTO touch VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (type, subject) DO UPDATE SET at = excluded.at,"
+            " stream = excluded.stream, seq = excluded.seq, session = excluded.session, id = excluded.id"
+            " WHERE (excluded.at, excluded.stream, excluded.seq) > (at, stream, seq)",
+            (type, subject, int(type == "read"), at, stream, seq, session, id),
+        )
+
+    def _do_ok(self, family: str, key: str, at: int, stream: str, seq: int, id: str, text: str, session: str) -> None:
+        self._db.execute(
+            "INSERT INTO ok VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (family, key) DO UPDATE SET at = excluded.at,"
+            " stream = excluded.stream, seq = excluded.seq, id = excluded.id, text = excluded.text, session = excluded.session"
+            " WHERE (excluded.at, excluded.stream, excluded.seq) > (at, stream, seq)",
+            (family, key, at, stream, seq, id, text, session),
+        )
+
+    def _do_seen(self, session: str, call: str) -> None:
+        self._db.execute("INSERT OR IGNORE INTO seen VALUES (?, ?)", (session, call))
+
+    def _do_turn(self, session: str, turn: int) -> None:
+        self._db.execute(
+            "INSERT INTO turn VALUES (?, ?) ON CONFLICT (session) DO UPDATE SET turn = max(turn, excluded.turn)", (session, turn)
+        )
+
+    def _do_label(self, id: str, label: dict[str, Any]) -> None:
+        self._db.execute("REPLACE INTO label VALUES (?, ?)", (id, _encode(label)))
+
+    def _do_unlabel(self, id: str) -> None:
+        self._db.execute("INSERT OR IGNORE INTO unlabelled VALUES (?)", (id,))
+
+    def _do_policy(self, at: int, stream: str, seq: int, id: str, data: dict[str, Any]) -> None:
+        row = self._db.execute("SELECT at, stream, seq FROM policy").fetchone()
+        if row is None or (at, stream, seq) > row:
+            self._db.execute("REPLACE INTO policy VALUES (1, ?, ?, ?, ?, ?)", (at, stream, seq, id, _encode(data)))
+
+    def _do_erase(self, ids: tuple[str, ...]) -> None:
+        """Nothing derived from these events is served from now on. What they had hidden (an older entry, an older touch) is
+        only known to the log: `dirty` asks for a rebuild."""
+        db = self._db
+        fresh = [id for id in ids if not self._is_erased(id)]
+        if not fresh:
+            return
+        db.execute("PRAGMA secure_delete = ON")
+        for id in fresh:
+            db.execute("INSERT INTO erased VALUES (?)", (id,))
+            for table in ("touch", "ok", "label", "policy"):
+                db.execute(f"DELETE FROM {table} WHERE id = ?", (id,))  # noqa: S608 - names from the line above
+            found = db.execute("SELECT key, w1, w2, w3, open, data FROM history WHERE instr(data, ?)", (id,)).fetchall()
+            for key, *row in found:
+                entries = [e for e in fold.unpack(json.loads(row[4])) if e["id"] != id]
+                self._put_history(key, entries, tuple(row))
+                if not entries:
+                    db.execute("DELETE FROM history WHERE key = ?", (key,))
+        db.execute("REPLACE INTO meta VALUES ('dirty', '1')")
+
+    def erase_ahead(self, ids: Iterable[str]) -> None:
+        """Name erased events before they are folded, so that a rebuild never takes them in."""
+        with self._guard:
+            self._begin()
+            self._db.executemany("INSERT OR IGNORE INTO erased VALUES (?)", [(id,) for id in ids])
+            self._db.execute("COMMIT")
+
+    @property
+    def dirty(self) -> bool:
+        """An erasure took something away that only a rebuild can replace exactly. Answers are safe meanwhile."""
+        with self._guard:
+            return self._db.execute("SELECT 1 FROM meta WHERE name = 'dirty'").fetchone() is not None
+
+    # --- following the log -------------------------------------------------------------------------------------------
+
+    def stale(self, positions: Mapping[str, tuple[str, int]]) -> bool:
+        """Whether the log (`tail.positions`) ends elsewhere than where this snapshot left it."""
+        with self._guard:
+            rows = self._db.execute("SELECT stream, segment, size FROM cursor").fetchall()
+        known = {stream: (segment, size) for stream, segment, size in rows}
+        return any(known.get(stream) != tuple(where) for stream, where in positions.items())
+
+    def catch_up(self, home: str, limit_events: int = 5000) -> bool:
+        """Fold in what the log at `home` holds beyond the cursor, at most about `limit_events`. True when all of it is in.
+
+        Falls back to `projectmem_logs.reader`, which knows how to read around damage, where the tail is not as expected."""
+        complete = True
+        for stream in sorted(tail.positions(home)):
+            while complete:
+                with self._guard:
+                    row = self._db.execute("SELECT seq, segment, size FROM cursor WHERE stream = ?", (stream,)).fetchone()
+                seq, segment, offset = row or (0, "", 0)
+                found = tail.read_tail(home, stream, segment, offset, seq, min(CHUNK_EVENTS, limit_events))
+                if found.problem:
+                    return self._catch_up_around_damage(home)
+                self.apply(found.events, positions={stream: (found.segment, found.offset)})
+                limit_events -= len(found.events)
+                if found.reached_end:
+                    break
+                complete = limit_events > 0
+        return complete
+
+    def _catch_up_around_damage(self, home: str) -> bool:
+        from projectmem_logs.reader import read_events
+
+        positions = tail.positions(home)
+        events: list[Mapping[str, Any]] = []
+        for event in read_events(home, after=self.cursor()):
+            events.append(event)
+            if len(events) >= CHUNK_EVENTS:
+                self.apply(events, gaps=True)
+                events = []
+        self.apply(events, gaps=True)
+        self.apply((), positions=positions)
+        return True
+
+    # --- reading -----------------------------------------------------------------------------------------------------
+
+    def cursor(self) -> dict[str, int]:
+        with self._guard:
+            return dict(self._db.execute("SELECT stream, seq FROM cursor ORDER BY stream").fetchall())
+
+    def entries(self, keys: Iterable[str], as_of: Mapping[str, int] | None = None) -> dict[str, list[Entry]]:
+        if as_of is not None:
+            raise ProjectionError("the gate snapshot only knows the present: fold the log into a MemoryState for `as_of`")
+        found = {}
+        with self._guard:
+            for key in keys:
+                row = self._db.execute("SELECT data FROM history WHERE key = ?", (key,)).fetchone()
+                if row:
+                    found[key] = fold.unpack(json.loads(row[0]))
+        return found
+
+    def changes(self, since: int, limit: int = 64, paths: Sequence[str] = ()) -> list[Change]:
+        select = "SELECT at, stream, seq, type, subject FROM touch WHERE "
+        newest = " ORDER BY at DESC, stream DESC, seq DESC, type DESC, subject DESC LIMIT ?"
+        found: dict[tuple[Any, ...], None] = {}
+        with self._guard:
+            rows = []
+            for path in dict.fromkeys(paths):
+                rows += self._db.execute(select + "type IN ('edit', 'read') AND subject = ? AND at > ?", (path, since)).fetchall()
+            found.update(dict.fromkeys(sorted(rows, reverse=True)[:limit]))
+            for is_read in (0, 1):
+                if len(found) < limit:
+                    rows = self._db.execute(select + "is_read = ? AND at > ?" + newest, (is_read, since, limit)).fetchall()
+                    for row in rows:
+                        if len(found) < limit:
+                            found[row] = None
+        return [Change(type, subject, at, stream, seq) for at, stream, seq, type, subject in sorted(found, reverse=True)]
+
+    def touched(self, type: str, subject: str) -> int:
+        with self._guard:
+            row = self._db.execute("SELECT at FROM touch WHERE type = ? AND subject = ?", (type, subject)).fetchone()
+        return row[0] if row else 0
+
+    def ok_after(self, family: str, at: int, limit: int = 8) -> list[dict[str, Any]]:
+        fields = ("at", "stream", "seq", "key", "id", "text", "session")
+        with self._guard:
+            rows = self._db.execute(
+                "SELECT at, stream, seq, key, id, text, session FROM ok WHERE family = ? AND at > ?"
+                " ORDER BY at DESC, stream DESC, seq DESC, key DESC LIMIT ?",
+                (family, at, limit),
+            ).fetchall()
+        return [dict(zip(fields, row, strict=True)) for row in rows]
+
+    def labels(self) -> list[dict[str, Any]]:
+        with self._guard:
+            rows = self._db.execute("SELECT data FROM label WHERE id NOT IN (SELECT id FROM unlabelled)").fetchall()
+            return sorted((json.loads(row[0]) for row in rows), key=fold.order)
+
+    def policy(self) -> dict[str, Any] | None:
+        with self._guard:
+            row = self._db.execute("SELECT at, id, data FROM policy").fetchone()
+            return {**json.loads(row[2]), "id": row[1], "at": row[0]} if row else None
+
+    def seen(self, session: str, call: str) -> bool:
+        with self._guard:
+            return self._db.execute("SELECT 1 FROM seen WHERE session = ? AND call = ?", (session, call)).fetchone() is not None
+
+    def turn(self, session: str) -> int:
+        with self._guard:
+            row = self._db.execute("SELECT turn FROM turn WHERE session = ?", (session,)).fetchone()
+        return row[0] if row else 0
+
+    def hints(self, words: frozenset[str]) -> bool:
+        with self._guard:
+            if "*" in words:
+                return self._db.execute("SELECT 1 FROM hint LIMIT 1").fetchone() is not None
+            known = [w for w in words if w]
+            if len(known) <= HINT_WORDS_MAX:
+                # One index look-up per word, deeper only where the words before matched: flat in the number of rows.
+                marks = ", ".join("?" * (len(known) + 1))
+                sql = f"SELECT 1 FROM hint WHERE w1 IN ({marks}) AND w2 IN ({marks}) AND w3 IN ({marks}) LIMIT 1"  # noqa: S608
+                values = ["", *known]
+                return self._db.execute(sql, values * 3).fetchone() is not None
+            return self._hints_many(known, words)
+
+    def _hints_many(self, known: list[str], words: frozenset[str]) -> bool:
+        rows = self._db.execute(f"SELECT w1, w2, w3 FROM hint LIMIT {HINT_ROWS_MAX}").fetchall()  # noqa: S608
+        if len(rows) < HINT_ROWS_MAX:  # all there is: cheaper to ask the rows about the words than the other way round
+            return any(all(not w or w in words for w in row) for row in rows)
+        seen = 0
+        for start in range(0, len(known), 500):
+            chunk = ["", *known[start : start + 500]]
+            marks = ", ".join("?" * len(chunk))
+            sql = f"SELECT w2, w3 FROM hint WHERE w1 IN ({marks}) LIMIT {HINT_ROWS_MAX}"  # noqa: S608
+            for second, third in self._db.execute(sql, chunk):
+                if (not second or second in words) and (not third or third in words):
+                    return True
+                seen += 1
+                if seen >= HINT_ROWS_MAX:  # not worth reading on: parsing the input costs no more
+                    return True
+        return False
+
+    def canonical_dump(self) -> bytes:
+        from .memory import dump
+
+        db = self._db
+        with self._guard:
+            policy = db.execute("SELECT at, stream, seq, id, data FROM policy").fetchone()
+            return dump(
+                cursor=self.cursor(),
+                history={k: json.loads(v) for k, v in db.execute("SELECT key, data FROM history")},
+                touches=db.execute("SELECT type, subject, at, stream, seq, session, id FROM touch"),
+                oks=db.execute("SELECT * FROM ok"),
+                seen=db.execute("SELECT * FROM seen"),
+                turns=db.execute("SELECT * FROM turn"),
+                labels={id: json.loads(data) for id, data in db.execute("SELECT * FROM label")},
+                unlabelled=[row[0] for row in db.execute("SELECT id FROM unlabelled")],
+                policy=[*policy[:4], json.loads(policy[4])] if policy else None,
+                erased=[row[0] for row in db.execute("SELECT id FROM erased")],
+                hints=db.execute("SELECT * FROM hint"),
+            )
+
+    # --- notes that are no part of the fold --------------------------------------------------------------------------
+
+    def pending_put(self, session: str, call: str, data: Mapping[str, Any]) -> None:
+        """Leave a note for the post-hook of this call. Only the newest PENDING_MAX are kept."""
+        with self._guard:
+            self._begin()
+            self._db.execute("REPLACE INTO pending (session, call, data) VALUES (?, ?, ?)", (session, call, _encode(data)))
+            self._db.execute(f"DELETE FROM pending WHERE n <= (SELECT max(n) FROM pending) - {PENDING_MAX}")  # noqa: S608
+            self._db.execute("COMMIT")
+
+    def pending_get(self, session: str, call: str) -> dict[str, Any] | None:
+        with self._guard:
+            row = self._db.execute("SELECT data FROM pending WHERE session = ? AND call = ?", (session, call)).fetchone()
+            return json.loads(row[0]) if row else None
+
+    def cache_put(self, name: str, value: Any) -> None:
+        """Keep something derived from elsewhere (the compiled policy, odds) under a name; a rebuild forgets it."""
+        with self._guard:
+            self._begin()
+            self._db.execute("REPLACE INTO cache VALUES (?, ?)", (name, _encode(value)))
+            self._db.execute("COMMIT")
+
+    def cache_get(self, name: str) -> Any:
+        """What `cache_put` kept, None where there is nothing."""
+        with self._guard:
+            row = self._db.execute("SELECT value FROM cache WHERE name = ?", (name,)).fetchone()
+            return json.loads(row[0]) if row else None
+
+
+def discard(path: str) -> None:
+    """Remove a damaged snapshot and its journal. Raises ProjectionError where that is not permitted."""
+    for name in (path + "-journal", path + "-wal", path + "-shm", path):
+        try:
+            os.unlink(name)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise ProjectionError(f"the damaged gate snapshot {name} cannot be removed: {error.strerror}") from error

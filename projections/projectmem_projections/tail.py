@@ -1,0 +1,104 @@
+"""Reading what was appended to the log since a known position [H]: cost by what is new, never by what is there.
+
+A position is `(segment name, byte offset)` together with the last sequence number applied. The number is what counts; the
+bytes are where to look first. Where the two disagree (an erasure rewrote lines), the segment is scanned from its start.
+This reader checks that lines are whole, parse and are contiguous. Anything else is a *problem*, and the caller turns to
+`projectmem_logs.reader`, which knows how to read around damage.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+class Tail:
+    """What was read: the events, the position after the last of them, whether the end was reached, and what was wrong."""
+
+    __slots__ = ("events", "offset", "problem", "reached_end", "segment")
+
+    def __init__(self, segment: str, offset: int) -> None:
+        self.events: list[dict[str, Any]] = []
+        self.segment, self.offset, self.problem, self.reached_end = segment, offset, "", False
+
+
+def positions(home: str) -> dict[str, tuple[str, int]]:
+    """Of each stream: its last segment's name and size in bytes. A few file system calls; {} where there is no log."""
+    base = os.path.join(home, "log")
+    found = {}
+    for stream in _names(base):
+        names = segments(home, stream)
+        if names:
+            try:
+                found[stream] = (names[-1], os.stat(os.path.join(base, stream, names[-1])).st_size)
+            except OSError:  # vanished between the two calls: the next look-up sees it
+                continue
+    return found
+
+
+def segments(home: str, stream: str) -> list[str]:
+    """Names of the stream's segments, oldest first."""
+    return sorted(n for n in _names(os.path.join(home, "log", stream)) if n.endswith(".jsonl"))
+
+
+def read_tail(home: str, stream: str, segment: str, offset: int, after: int, limit: int) -> Tail:
+    """At most `limit` events of the stream with sequence numbers above `after`, looked for at `segment`, `offset` first."""
+    names = segments(home, stream)
+    tail = Tail(segment, offset)
+    if segment in names:
+        _read(home, stream, names[names.index(segment) :], tail, after, limit)
+        if not tail.problem:
+            return tail
+    first = f"{after + 1:020d}.jsonl"
+    start = max((i for i, name in enumerate(names) if name <= first), default=0)
+    tail = Tail(names[start] if names else "", 0)
+    _read(home, stream, names[start:], tail, after, limit)
+    return tail
+
+
+def _read(home: str, stream: str, names: list[str], tail: Tail, after: int, limit: int) -> None:
+    for name in names:
+        if name != tail.segment:
+            tail.segment, tail.offset = name, 0
+        try:
+            with open(os.path.join(home, "log", stream, name), "rb") as file:
+                file.seek(tail.offset)
+                after = _read_lines(file, stream, tail, after, limit)
+        except OSError as error:
+            tail.problem = f"{stream}/{name}: {error.strerror or error}"
+        if tail.problem or len(tail.events) >= limit:
+            return
+    tail.reached_end = True
+
+
+def _read_lines(file: Any, stream: str, tail: Tail, after: int, limit: int) -> int:
+    for line in file:
+        if not line.endswith(b"\n"):  # still being written, or torn: the next append heals it
+            break
+        try:
+            event = json.loads(line)
+            seq = event["seq"]
+            wanted = event["stream"] == stream and type(seq) is int
+        except (ValueError, KeyError, TypeError, RecursionError):
+            wanted = False
+        if not wanted or seq > after + 1:
+            tail.problem = f"{stream}/{tail.segment} at byte {tail.offset}: not the event {after + 1}"
+            break
+        tail.offset += len(line)
+        if seq == after + 1:
+            after = seq
+            tail.events.append(event)
+            if len(tail.events) >= limit:
+                break
+    return after
+
+
+def _names(path: str) -> list[str]:
+    try:
+        return os.listdir(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
