@@ -1,0 +1,227 @@
+"""The one module that touches the log's files: open, write, sync, lock, rename. Everything else asks it.
+
+Each function states what is durable when it returns. Nothing here retries a failed sync: after one, the pages may be
+clean and lost, so the caller undoes, reports and reads the file again.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+import time
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_BASE = getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOINHERIT", 0)
+_FULLFSYNC = getattr(fcntl, "F_FULLFSYNC", None)  # macOS: fsync alone stops at the drive's cache
+_WINDOWS = sys.platform == "win32"
+
+
+def make_dir(path: str) -> None:
+    """Create one directory, 0700, and sync its parent; an existing one is left alone."""
+    try:
+        os.mkdir(path, 0o700)
+    except FileExistsError:
+        return
+    sync_dir(os.path.dirname(path))
+
+
+def sync_dir(path: str) -> None:
+    """Make the names in a directory durable. Windows has no such call; there NTFS journals them."""
+    if _WINDOWS:
+        return
+    fd = os.open(path, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _BASE)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def sync(fd: int) -> None:
+    """Flush a whole file, its size and its contents, to the platter. Raises OSError; never retry."""
+    if _FULLFSYNC is not None:
+        try:
+            fcntl.fcntl(fd, _FULLFSYNC)
+            return
+        except OSError as e:
+            if e.errno not in (errno.ENOTSUP, errno.EINVAL):
+                raise
+    os.fsync(fd)
+
+
+def sync_data(fd: int) -> None:
+    """Flush contents and size (what a reader needs), the cheaper call where there is one."""
+    if _FULLFSYNC is None and hasattr(os, "fdatasync"):
+        os.fdatasync(fd)
+    else:
+        sync(fd)
+
+
+def open_append(path: str, *, create: bool = False) -> int:
+    """A descriptor for appending; `create` makes a new file, 0600, and fails if it exists."""
+    flags = os.O_WRONLY | os.O_APPEND | _BASE
+    return os.open(path, flags | os.O_CREAT | os.O_EXCL if create else flags, 0o600)
+
+
+def write_all(fd: int, data: bytes) -> None:
+    """One write; a short one is followed up until the rest is in or the system says why not (ENOSPC, EIO)."""
+    done = os.write(fd, data)
+    while done < len(data):
+        n = os.write(fd, data[done : done + (1 << 26)])
+        if n <= 0:
+            raise OSError(errno.EIO, "the system wrote nothing")
+        done += n
+
+
+def truncate(fd: int, size: int) -> None:
+    """Cut a file and sync it."""
+    os.ftruncate(fd, size)
+    sync(fd)
+
+
+def signature(path: str) -> tuple[int, int, int] | None:
+    """(inode, size, mtime in ns) of a file, None when there is none: equal signatures, nobody wrote in between."""
+    try:
+        s = os.stat(path)
+    except FileNotFoundError:
+        return None
+    return s.st_ino, s.st_size, s.st_mtime_ns
+
+
+def read(path: str, start: int = 0, size: int | None = None) -> bytes:
+    """`size` bytes from `start` (all that follow when None); shorter at the end of the file."""
+    fd = os.open(path, os.O_RDONLY | _BASE)
+    try:
+        want = max(0, (os.fstat(fd).st_size if size is None else start + size) - start)
+        if start:
+            os.lseek(fd, start, os.SEEK_SET)
+        chunks = []
+        while want > 0:
+            chunk = os.read(fd, min(want, 1 << 26))
+            if not chunk:
+                break
+            chunks.append(chunk)
+            want -= len(chunk)
+        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+    finally:
+        os.close(fd)
+
+
+def read_lines(path: str, start: int = 0, limit: int | None = None, chunk: int = 1 << 20) -> Iterator[tuple[int, bytes]]:
+    """(offset, bytes with the newline if there is one) of each line from byte `start` up to byte `limit`, in flat memory
+    but for the longest line."""
+    fd = os.open(path, os.O_RDONLY | _BASE)
+    try:
+        os.lseek(fd, start, os.SEEK_SET)
+        end = os.fstat(fd).st_size if limit is None else limit
+        at, pos, held = start, start, []
+        while pos < end and (block := os.read(fd, min(chunk, end - pos))):
+            pos += len(block)
+            if b"\n" not in block:
+                held.append(block)
+                continue
+            lines = (b"".join(held) + block).split(b"\n")
+            held = [lines.pop()]
+            for line in lines:
+                yield at, line + b"\n"
+                at += len(line) + 1
+        if rest := b"".join(held):
+            yield at, rest
+    finally:
+        os.close(fd)
+
+
+def replace(path: str, data: bytes) -> None:
+    """Put `data` at `path` atomically: afterwards, crash or not, the file is wholly the old or wholly the new one."""
+    new = f"{path}.{os.getpid()}-{time.monotonic_ns():x}.new"
+    try:
+        fd = open_append(new, create=True)
+        try:
+            write_all(fd, data)
+            sync(fd)
+        finally:
+            os.close(fd)
+        os.replace(new, path)
+    except OSError:
+        remove(new)
+        raise
+    sync_dir(os.path.dirname(path))
+
+
+def remove(path: str) -> None:
+    """Unlink a file if it is there (not made durable: a file that comes back is handled by its reader)."""
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass
+
+
+def seal_file(path: str) -> None:
+    """Take write permission from a finished segment, as a sign to people and tools."""
+    os.chmod(path, 0o444)
+
+
+def names(path: str, suffix: str = "") -> list[str]:
+    """The sorted names in a directory that end in `suffix`; [] when there is no such directory."""
+    try:
+        found = os.listdir(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    return sorted(n for n in found if n.endswith(suffix)) if suffix else sorted(found)
+
+
+def lock(path: str, wait_ms: int) -> int | None:
+    """An exclusive lock on a sidecar file, as a descriptor for `unlock`; None when it was not free within `wait_ms`.
+
+    The sidecar is never unlinked: a second one under the same name would be a second lock. flock, because a POSIX record
+    lock is dropped when any other descriptor of the file is closed; on Windows a byte of the sidecar, never of the log.
+    """
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | _BASE, 0o600)
+    deadline, pause = time.monotonic() + wait_ms / 1000, 0.0005
+    while not _try_lock(fd):
+        left = deadline - time.monotonic()
+        if left <= 0:
+            os.close(fd)
+            return None
+        time.sleep(min(pause, left))
+        pause = min(pause * 1.5, 0.01)
+    return fd
+
+
+def _try_lock(fd: int) -> bool:
+    try:
+        if fcntl is not None:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        else:
+            import msvcrt  # the only other lock there is
+
+            os.lseek(fd, 0, os.SEEK_SET)
+            msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)
+    except OSError as e:
+        if e.errno in (errno.EAGAIN, errno.EWOULDBLOCK, errno.EACCES, errno.EDEADLK):
+            return False
+        os.close(fd)
+        raise
+    return True
+
+
+def unlock(fd: int) -> None:
+    """Release and close; the explicit release also frees it when a forked child still holds the descriptor."""
+    try:
+        if fcntl is not None:
+            fcntl.flock(fd, fcntl.LOCK_UN)
+        else:
+            import msvcrt
+
+            os.lseek(fd, 0, os.SEEK_SET)
+            msvcrt.locking(fd, msvcrt.LK_UNLCK, 1)
+    finally:
+        os.close(fd)

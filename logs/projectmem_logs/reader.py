@@ -1,0 +1,234 @@
+"""Reading the log without a lock: whole batches only, checked, each stream in order, streams merged by time.
+
+A batch is served once its last record is there, so a half-written or unfinished one is never seen. Damage is skipped
+and reported through `problems`; what is good behind it is still served.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+
+from . import files
+from .envelope import check_line, describe, is_id
+from .errors import EventError, LogError
+from .recovery import joins
+from .tail import first_seq, segments, streams
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any
+
+    from .envelope import Event, Line
+
+WINDOWS = (64 * 1024, 1 << 20, 16 << 20)
+SHORT_ID = 8
+
+
+class Problem:
+    """One thing that is wrong with the log: where, what, and what to do about it.
+
+    kind  torn | corrupt | duplicate | gap | chain | batch | stream | foreign-file | ... or one of envelope.FAULTS
+    """
+
+    __slots__ = ("detail", "kind", "offset", "remedy", "segment", "stream")
+
+    def __init__(self, stream: str, segment: str, offset: int, kind: str, detail: str, remedy: str) -> None:
+        self.stream, self.segment, self.offset = stream, segment, offset
+        self.kind, self.detail, self.remedy = kind, detail, remedy
+
+    def __str__(self) -> str:
+        return f"{self.stream}/{self.segment} at byte {self.offset}: {self.detail}; {self.remedy}"
+
+    def __repr__(self) -> str:
+        return f"Problem({self})"
+
+
+_SEE = "the rest is served; run `projectmem verify`"
+
+
+def read_events(
+    home: str,
+    after: Mapping[str, int] | None = None,
+    *,
+    upto: Mapping[str, int] | None = None,
+    problems: list[Problem] | None = None,
+) -> Iterator[Event]:
+    """Every event past the cursor `after` {stream: seq}, up to and including `upto` (a stream it does not name is left
+    out), in order of (ts, stream, seq) as far as each stream's own order allows.
+
+    Damage never stops it: what was skipped is added to `problems`. Memory is flat but for one batch per stream.
+    Raises OSError when files cannot be read.
+    """
+    found = [] if problems is None else problems
+    runs: list[tuple[Event, Iterator[Event]]] = []
+    for stream in streams(home):
+        last = None if upto is None else upto.get(stream, 0)
+        run = read_stream(home, stream, (after or {}).get(stream, 0), last, found)
+        if (first := next(run, None)) is not None:
+            runs.append((first, run))
+    while len(runs) > 1:
+        i = min(range(len(runs)), key=lambda i: (runs[i][0]["ts"], runs[i][0]["stream"]))
+        event, run = runs[i]
+        yield event
+        if (following := next(run, None)) is None:
+            del runs[i]
+        else:
+            runs[i] = (following, run)
+    for event, run in runs:
+        yield event
+        yield from run
+
+
+def read_stream(home: str, stream: str, after: int, upto: int | None, problems: list[Problem]) -> Iterator[Event]:
+    """One stream's events with after < seq <= upto."""
+    if upto is not None and upto <= after:
+        return
+    folder = os.path.join(home, "log", stream)
+    names = segments(folder)
+    start = max((i for i, n in enumerate(names) if int(n[:20]) <= after + 1), default=0)
+    chain = _Chain(stream, problems)
+    for i, name in enumerate(names[start:]):
+        path = os.path.join(folder, name)
+        begin = _seek(path, after) if i == 0 else 0
+        if begin == 0:
+            chain.expect(int(name[:20]))
+        for offset, raw in files.read_lines(path, begin):
+            terminated = raw.endswith(b"\n")
+            line = check_line(raw[:-1] if terminated else raw, offset, terminated)
+            for event in chain.take(name, line, raw):
+                if upto is not None and event["seq"] > upto:
+                    return
+                if event["seq"] > after:
+                    yield event
+        last = start + i == len(names) - 1
+        chain.end_segment(name, last)
+
+
+class _Chain:
+    """Follows one stream line by line and gives out whole batches; see recovery.joins for what may follow what."""
+
+    def __init__(self, stream: str, problems: list[Problem]) -> None:
+        self.stream, self.problems = stream, problems
+        self.seq, self.hash, self.batch, self.left = -1, "", 0, 0  # seq -1: not yet known
+        self.held: list[Event] = []
+        self.skipping = False
+
+    def expect(self, first: int) -> None:
+        """A segment begins at offset 0 and its name promises `first`."""
+        if self.seq < 0:
+            self.seq = first - 1
+
+    def take(self, segment: str, line: Line, raw: bytes) -> list[Event]:
+        """The events that `line` completes: a whole batch, or nothing yet."""
+        why = line.why
+        if line.ok and line.stream != self.stream:
+            why = "stream"
+        elif line.ok and self.seq < 0:  # reading began mid-file: the first good line is where the chain starts
+            self.seq, self.hash, self.batch, self.left = line.seq - 1, line.prev, line.batch, line.left + 1
+            self.left = 0 if line.seq == line.batch else self.left
+        if not why:
+            why = joins(line, self.seq, self.hash, self.batch, self.left)
+        if why and not self._resumes(line):
+            self._report(segment, line.start, why)
+            self.held, self.skipping = [], True
+            return []
+        if why and not self.skipping:
+            self._report(segment, line.start, why)
+        self.skipping = False
+        if line.seq == line.batch:
+            self.held = []
+        self.seq, self.hash, self.batch, self.left = line.seq, line.hash, line.batch, line.left
+        try:
+            self.held.append(json.loads(raw))
+        except (ValueError, RecursionError):
+            self._report(segment, line.start, "shape")
+        if line.left:
+            return []
+        out, self.held = self.held, []
+        return out
+
+    def _resumes(self, line: Line) -> bool:
+        """After damage, only a batch that began once the damaged part was durable is evidence; the rest may be torn."""
+        return line.ok and line.stream == self.stream and line.seq == line.batch and line.batch > self.seq + 1
+
+    def _report(self, segment: str, offset: int, why: str) -> None:
+        if self.skipping and why not in ("duplicate",):
+            return  # one report per damaged run
+        self.problems.append(Problem(self.stream, segment, offset, why, WORDS.get(why) or describe(why), _SEE))
+
+    def end_segment(self, segment: str, last: bool) -> None:
+        """An unfinished batch at the end: being written, left by a crash, or (in an earlier segment) damage."""
+        if self.held:
+            kind = "torn" if last else "batch"
+            self.problems.append(Problem(self.stream, segment, -1, kind, WORDS[kind], _SEE))
+            self.held = []
+
+
+WORDS = {
+    "torn": "an unfinished batch at the end (being written, or left by a crash: the next append moves it to quarantine)",
+    "batch": "a batch that is not whole",
+    "gap": "records are missing here",
+    "duplicate": "a record that was there before",
+    "chain": "a record that does not chain on the one before",
+    "stream": "a record of another stream",
+}
+
+
+def _seek(path: str, after: int) -> int:
+    """A byte offset at the start of a line, at or before the first record past `after`, found from the end."""
+    if after <= 0:
+        return 0
+    size = os.stat(path).st_size
+    for window in WINDOWS:
+        start = size - window
+        if start <= 0:
+            return 0
+        for offset, raw in files.read_lines(path, start):
+            if offset == start:
+                continue  # the rest of a line
+            line = check_line(raw[:-1], offset)
+            if line.ok and line.seq <= after:
+                return offset
+            break
+    return 0
+
+
+def find_event(home: str, id: str) -> Event | None:
+    """The event with this id, or the only one whose id begins or ends with it (at least 8 characters; the end is the
+    random part: ids made within a minute share their beginning).
+
+    Raises EventError when it is too short or fits several. Scans the log.
+    """
+    want = id.strip().lower()
+    if len(want) < SHORT_ID or not all(c in "0123456789abcdef-" for c in want):
+        raise EventError(f"{id!r} is not an event id: give at least {SHORT_ID} characters of its beginning or end")
+    head, tail = b'"id":"' + want.encode(), want.encode() + b'","kind":"'
+    found: dict[str, Event] = {}
+    for stream in streams(home):
+        folder = os.path.join(home, "log", stream)
+        for name in segments(folder):
+            for _, raw in files.read_lines(os.path.join(folder, name)):
+                if (head in raw or tail in raw) and check_line(raw.rstrip(b"\n")).ok:
+                    event: Event = json.loads(raw)
+                    if event["id"].startswith(want) or event["id"].endswith(want):
+                        found[event["id"]] = event
+                        if is_id(want):
+                            return event
+    if len(found) > 1:
+        raise EventError(f"{id!r} fits {len(found)} events ({', '.join(sorted(found)[:4])} ...): give more of the id")
+    return next(iter(found.values()), None)
+
+
+def segment_state(home: str) -> dict[str, list[Any]]:
+    """{stream: [name of its last segment, bytes in it]}: unchanged means nothing was appended. Cheap: no file is opened."""
+    out: dict[str, list[Any]] = {}
+    for stream in streams(home):
+        folder = os.path.join(home, "log", stream)
+        if names := segments(folder):
+            out[stream] = [names[-1], os.stat(os.path.join(folder, names[-1])).st_size]
+    return out
+
+
+__all__ = ["LogError", "Problem", "find_event", "first_seq", "read_events", "read_stream", "segment_state"]

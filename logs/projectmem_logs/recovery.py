@@ -1,0 +1,105 @@
+"""What the end of a segment looks like and what may be done about it: a table, and the pure scan that feeds it.
+
+A batch is one write and one sync, and the next begins only after the sync returned. So after a crash only the last
+batch can be unfinished ("torn", safe to cut: nobody was told it is stored), and damage in front of a later batch cannot
+come from a crash ("corrupt", never cut). Every record names the first seq of its batch and how many of it follow.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .envelope import Line
+
+CLEAN, UNTERMINATED, TORN, CORRUPT, MORE = "clean", "unterminated", "torn", "corrupt", "more"
+NONE, SAME, BEYOND = "none", "same", "beyond"  # self-consistent lines after the damage, by the batch they claim
+
+ANY = None
+# (damage after the last good record, valid lines later, last good record closes its batch, it ends in a newline) -> state
+TABLE: tuple[tuple[bool | None, str | None, bool | None, bool | None, str], ...] = (
+    (False, ANY, True, True, CLEAN),
+    (False, ANY, True, False, UNTERMINATED),  # whole but for its newline: finish the line, lose nothing
+    (False, ANY, False, ANY, TORN),  # cut between two records of a batch
+    (True, NONE, ANY, ANY, TORN),  # nothing valid follows: the unfinished write itself
+    (True, SAME, ANY, ANY, TORN),  # what follows belongs to the unfinished batch, or repeats what came before
+    (True, BEYOND, ANY, ANY, CORRUPT),  # what follows was begun after the damaged part was synced
+)
+
+
+def classify(damage: bool, later: str, whole: bool, newline: bool) -> str:
+    """The state for one combination of facts: exactly one row of TABLE applies (a test goes through them all)."""
+    for d, n, w, e, state in TABLE:
+        if d in (ANY, damage) and n in (ANY, later) and w in (ANY, whole) and e in (ANY, newline):
+            return state
+    raise AssertionError("the recovery table has a hole")
+
+
+class Tail:
+    """The verdict on the end of a stream.
+
+    state        clean | unterminated | torn | corrupt | more (the lines given do not reach back far enough to tell)
+    seq, hash    of the last record of the last whole batch: where the next record chains on
+    ids          ids of the records of that batch, as far as they were read
+    cut          byte offset in the segment where the good part ends
+    damage, why  offset and fault of the first damaged line (-1, "" when none)
+    """
+
+    __slots__ = ("cut", "damage", "hash", "ids", "seq", "state", "why")
+
+    def __init__(self, state: str, seq: int, hash: str, ids: list[str], cut: int, damage: int = -1, why: str = "") -> None:
+        self.state, self.seq, self.hash, self.ids, self.cut, self.damage, self.why = state, seq, hash, ids, cut, damage, why
+
+
+def joins(line: Line, seq: int, hash: str, batch: int, left: int) -> str:
+    """Why `line` cannot follow the record (seq, hash, batch, left): "" when it can. An empty `hash` is not compared."""
+    if line.seq != seq + 1:
+        return "duplicate" if line.seq <= seq else "gap"
+    if hash and line.prev != hash:
+        return "chain"
+    fits = line.batch == line.seq if left == 0 else (line.batch == batch and line.left == left - 1)
+    return "" if fits else "batch"
+
+
+def assess(lines: Sequence[Line], stream: str, anchor: tuple[int, str] | None, size: int, start: int = 0) -> Tail:
+    """Judge consecutive lines up to the end of a segment.
+
+    anchor  (seq, hash or "") of the record before `lines[0]` when they start a segment; None when they start mid-file
+    size, start  byte offsets where the file ends and where the lines begin
+    """
+    seq, hash = anchor or (0, "")
+    batch = left = 0
+    closed_seq, closed_hash, closed_end = seq, hash, start  # the end of the last whole batch
+    closed_ids: list[str] = []
+    ids: list[str] = []
+    known = anchor is not None  # whether `closed_*` is a fact yet
+    why, at = "", len(lines)
+    for i, line in enumerate(lines):
+        if not line.ok or line.stream != stream:
+            why, at = line.why or "stream", i
+        elif i == 0 and anchor is None:
+            known = line.batch == line.seq
+            closed_seq, closed_hash = line.seq - 1, line.prev
+        else:
+            why = joins(line, seq, hash, batch, left)
+            at = i if why else at
+        if why:
+            break
+        seq, hash, batch, left = line.seq, line.hash, line.batch, line.left
+        if line.seq == line.batch:
+            ids = []
+        ids.append(line.id)
+        if left == 0:
+            closed_seq, closed_hash, closed_end, closed_ids, known = seq, hash, line.end, ids, True
+    damaged = at < len(lines)
+    later = NONE
+    for line in lines[at:]:
+        if line.ok and line.stream == stream:
+            later = BEYOND if line.batch > seq + 1 or later == BEYOND else SAME
+    newline = at == 0 or lines[at - 1].terminated
+    state = classify(damaged, later, left == 0, newline)
+    if anchor is None and (at == 0 or (state == TORN and not known)):
+        state = MORE  # no good record, or no whole batch, in sight: look further back
+    cut = closed_end if state == TORN else size
+    return Tail(state, closed_seq, closed_hash, closed_ids, cut, lines[at].start if damaged else -1, why)

@@ -1,0 +1,64 @@
+"""Events that could not get the lock in time: kept as one file per append, written to the log by the next one.
+
+A spooled event already has its id, so a crash between writing it to the log and removing its file writes it only once.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+
+from . import files
+from .canonical import canonical
+from .digest import sha256_hex
+from .envelope import ID_BYTES, uuid7
+from .errors import AppendError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from .envelope import Prepared
+
+FILES_MAX = 10_000  # a log that nobody can lock for that long needs a person
+_SUFFIX = ".spool"
+
+
+def put(home: str, machine: str, prepared: Sequence[Prepared], now: int) -> str:
+    """Make the drafts durable outside the log; returns the path. Raises AppendError when that fails too."""
+    folder = os.path.join(home, "spool")
+    if len(files.names(folder, _SUFFIX)) >= FILES_MAX:
+        raise AppendError(f"the log is locked and {folder} already holds {FILES_MAX:,} files; run `projectmem doctor`")
+    drafts = [{"actor": p.actor, "at": p.at, "causes": p.causes, "data": p.data, "kind": p.kind} for p in prepared]
+    rand = os.urandom(ID_BYTES * (len(prepared) + 1))
+    ids = [uuid7(now, rand[ID_BYTES * i : ID_BYTES * (i + 1)]) for i in range(1, len(prepared) + 1)]
+    body = canonical({"drafts": drafts, "ids": ids, "now": now})
+    path = os.path.join(folder, f"{machine}-{now:020d}-{rand[:ID_BYTES].hex()}{_SUFFIX}")
+    try:
+        files.replace(path, sha256_hex(body).encode() + b" " + body + b"\n")
+    except OSError as e:
+        raise AppendError(f"the log is locked and {path} cannot be written: {e.strerror or e}; the event is lost") from e
+    return path
+
+
+def waiting(home: str, machine: str) -> list[tuple[str, dict[str, Any]]]:
+    """This machine's spooled appends, oldest first; a damaged file is moved to quarantine/ and left out."""
+    out = []
+    folder = os.path.join(home, "spool")
+    for name in files.names(folder, _SUFFIX):
+        if not name.startswith(machine):
+            continue  # another machine's: it drains into its own stream
+        path = os.path.join(folder, name)
+        raw = files.read(path)
+        if sha256_hex(raw[65:-1]).encode() == raw[:64]:
+            out.append((path, json.loads(raw[65:-1])))
+        else:
+            files.replace(os.path.join(home, "quarantine", name), raw)
+            files.remove(path)
+    return out
+
+
+def drained(spooled: dict[str, Any], last_ids: Sequence[str]) -> bool:
+    """True when the last batch of the log is this very file: it was written, and the crash came before its removal."""
+    return bool(spooled["ids"]) and list(spooled["ids"]) == list(last_ids)

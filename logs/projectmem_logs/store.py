@@ -1,0 +1,326 @@
+"""The append side of the log: one exclusive lock, heal the tail, one write, one sync, then the caller's `after`.
+
+../README.md gives the write protocol as numbered steps and the recovery table. Cost is O(1) in the size of the log.
+"""
+
+from __future__ import annotations
+
+import _thread
+import os
+
+from . import files
+from .digest import sha256_hex
+from .envelope import GENESIS, ID_BYTES, SALT_BYTES, Prepared, prepare, seal, uuid7
+from .errors import AppendError, LogError, NotInitialisedError, SpooledError
+from .home import Writer, init_home, project_id, redaction_key
+from .recovery import CLEAN, CORRUPT, TORN, UNTERMINATED
+from .spool import drained, put, waiting
+from .tail import read_position, segment_name, streams
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from .envelope import Draft, Event
+    from .tail import Position
+
+SEGMENT_BYTES = 64 * 1024 * 1024
+BATCH_BYTES = 4 * 1024 * 1024  # durability="batch": one sync per so many bytes
+SELF = {"agent": "", "harness": "projectmem", "model": "", "origin": "observed", "session": ""}
+
+
+class LogStore:
+    """Appends to this machine's stream of the log in `home`. Safe across processes and threads.
+
+    notices      what the last append found and did besides (healed, quarantined, moved to a new stream, drained), for people
+    after_error  what the last `after` callback raised, if anything; the append stands
+    """
+
+    def __init__(
+        self, home: str, *, project: str = "", tenant: str = "", wait_ms: int = 250, segment_bytes: int = SEGMENT_BYTES
+    ) -> None:
+        self.home, self.wait_ms, self.segment_bytes = os.path.abspath(home), wait_ms, segment_bytes
+        self.scope = {"project": project or project_id(self.home), "tenant": tenant}
+        self.notices: list[str] = []
+        self.after_error: BaseException | None = None
+        self._writer = Writer(self.home)
+        self._mutex = _thread.allocate_lock()
+        self._stream = ""
+        self._position: Position | None = None
+        self._signature: tuple[int, int, int] | None = None
+        self._fd = -1
+        self._pid = os.getpid()
+
+    # -- public -------------------------------------------------------------------------------------------------------
+
+    def append(
+        self,
+        drafts: Sequence[Draft],
+        *,
+        now: int,
+        durability: str = "durable",
+        after: Callable[[list[Event]], None] | None = None,
+    ) -> list[Event]:
+        """Append `drafts` in order and return every event written, those of healing and of the spool before them.
+
+        now         microseconds UTC, recorded as `ts`
+        durability  "durable": one batch, on the platter when this returns, all or nothing;
+                    "batch": for imports, a batch and a sync per 4 MiB, all of it on the platter when this returns
+        after       called with the events while the lock is still held; what it raises lands in `after_error`
+
+        Raises EventError or CanonicalError (a draft is wrong, nothing was done), SpooledError (the lock was not free
+        within wait_ms; the drafts are safe and the next append writes them), AppendError (the disk refused; nothing of
+        the current batch was kept), NotInitialisedError.
+        """
+        if durability not in ("durable", "batch"):
+            raise LogError(f"durability must be durable or batch, not {durability!r}")
+        prepared = [prepare(d, now) for d in drafts]
+        self.notices, self.after_error = [], None
+        if not self._mutex.acquire(timeout=self.wait_ms / 1000):
+            raise self._spool(prepared, now)
+        try:
+            fd = self._lock()
+            if fd is None:
+                raise self._spool(prepared, now)
+            try:
+                events = self._heal_and_drain(now)
+                for batch in _batches(prepared) if durability == "batch" else [prepared]:
+                    events += self._write(batch, now)
+                if after is not None and events:
+                    try:
+                        after(events)
+                    except Exception as e:
+                        self.after_error = e
+                        self.notices.append(f"the log is written, but what reads it was not updated: {e}")
+                return events
+            finally:
+                files.unlock(fd)
+        finally:
+            self._mutex.release()
+
+    def head(self) -> dict[str, int]:
+        """{stream: seq of its last whole batch's last record} of all streams, from their last few KiB."""
+        return {s: p[0] for s, p in heads(self.home).items()}
+
+    def close(self) -> None:
+        """Give back the file descriptor; the store can still be used."""
+        if self._fd >= 0 and self._pid == os.getpid():
+            os.close(self._fd)
+        self._fd, self._signature, self._position = -1, None, None
+
+    # -- under the lock -----------------------------------------------------------------------------------------------
+
+    def _lock(self) -> int | None:
+        """Lock this machine's current stream; a stream found corrupt is retired and the next one locked instead."""
+        if self._pid != os.getpid():  # forked: the parent's descriptors are not ours
+            self._fd, self._pid, self._signature = -1, os.getpid(), None
+        while True:
+            stream = self._writer.stream()
+            try:
+                fd = files.lock(os.path.join(self.home, "locks", f"{stream}.lock"), self.wait_ms)
+            except FileNotFoundError:
+                raise NotInitialisedError(f"no log at {self.home}; run `projectmem init` in the project") from None
+            if fd is None:
+                return None
+            try:
+                if self._writer.stream() == stream and self._stand(stream):
+                    return fd
+            except BaseException:
+                files.unlock(fd)
+                raise
+            files.unlock(fd)
+
+    def _stand(self, stream: str) -> bool:
+        """Know where the stream ends; False when it is corrupt and was given up."""
+        if stream != self._stream:
+            self.close()
+            self._stream = stream
+        known = self._position
+        remembered = known is not None and known.segment and self._signature is not None
+        if remembered and known is not None and files.signature(self._path(known.segment)) == self._signature:
+            return True
+        self.close()
+        position = read_position(self._folder(), stream)
+        if position.tail.state == CORRUPT:
+            where = f"{stream}/{position.segment} at byte {position.tail.damage}"
+            why = f"{position.tail.why} at {where}"
+            self.notices.append(
+                f"DAMAGED LOG: {why}. That stream is read-only from now on and what is good in it is still read; "
+                f"recording goes on in a new stream. Run `projectmem verify`."
+            )
+            self._writer.retire(stream, why)
+            self._retired = (stream, position.segment, position.tail.damage, position.tail.why)
+            return False
+        self._position = position
+        return True
+
+    _retired: tuple[str, str, int, str] | None = None
+
+    def _heal_and_drain(self, now: int) -> list[Event]:
+        """Make the tail clean, say what was done as an event, and bring in what was spooled."""
+        position = self._position
+        assert position is not None
+        events: list[Event] = []
+        if self._retired is not None:
+            old, segment, offset, why = self._retired
+            facts = {"segment": segment, "offset": offset, "bytes": 0, "sha256": "", "quarantine": ""}
+            events += self._note(now, {**facts, "stream": old, "state": CORRUPT, "why": why})
+            self._retired = None
+        if position.tail.state == UNTERMINATED:
+            self._finish_line(position)
+        elif position.tail.state == TORN:
+            events += self._note(now, self._cut(position))
+        for path, spooled in waiting(self.home, self._writer.machine):
+            if not drained(spooled, position.tail.ids):
+                events += self._write([prepare(d, spooled["now"]) for d in spooled["drafts"]], now, spooled["ids"])
+                self.notices.append(f"{len(spooled['drafts'])} event(s) that waited in {path} are now in the log")
+            files.remove(path)
+        return events
+
+    def _note(self, now: int, data: dict[str, object]) -> list[Event]:
+        return self._write([prepare({"kind": "log.recovered", "actor": SELF, "data": data}, now)], now)
+
+    def _finish_line(self, position: Position) -> None:
+        fd = self._open()
+        files.write_all(fd, b"\n")
+        files.sync_data(fd)
+        position.size += 1
+        position.tail.state = CLEAN
+        self.notices.append(f"{position.segment} had lost its last newline; it is back, no event was lost")
+
+    def _cut(self, position: Position) -> dict[str, object]:
+        """Move an unfinished batch to quarantine and cut it off; returns the facts to record."""
+        path, cut = self._path(position.segment), position.tail.cut
+        torn = files.read(path, cut)
+        digest = sha256_hex(torn)
+        name = f"{self._stream}-{position.segment}@{cut}-{digest[:16]}"
+        files.replace(os.path.join(self.home, "quarantine", name), torn)
+        files.truncate(self._open(), cut)
+        why = position.tail.why or "unfinished batch"
+        self.notices.append(
+            f"an unfinished write of {len(torn):,} bytes at the end of {position.segment} was moved to quarantine/{name}; "
+            f"no acknowledged event was in it"
+        )
+        position.size, position.tail.state = cut, CLEAN
+        facts = {"segment": position.segment, "offset": cut, "bytes": len(torn), "sha256": digest, "quarantine": name}
+        return {**facts, "stream": self._stream, "state": TORN, "why": why}
+
+    def _write(self, batch: Sequence[Prepared], now: int, ids: Sequence[str] = ()) -> list[Event]:
+        """Seal and write one batch, and sync it."""
+        if not batch:
+            return []
+        position = self._position
+        assert position is not None
+        first, prev = position.tail.seq + 1, position.tail.hash or GENESIS
+        step = ID_BYTES + SALT_BYTES
+        rand = os.urandom(step * len(batch))
+        events, lines = [], []
+        for i, draft in enumerate(batch):
+            at = step * i
+            event, line = seal(
+                draft, stream=self._stream, seq=first + i, batch=first, left=len(batch) - 1 - i, ts=now, prev=prev,
+                salt=rand[at : at + SALT_BYTES], id=ids[i] if ids else uuid7(now, rand[at + SALT_BYTES : at + step]),
+                scope=self.scope,
+            )  # fmt: skip
+            prev = event["hash"]
+            events.append(event)
+            lines.append(line)
+        self.write_lines(b"".join(lines), first, events[-1]["seq"], prev, [e["id"] for e in events])
+        return events
+
+    def write_lines(self, data: bytes, first: int, last: int, hash: str, ids: list[str]) -> None:
+        """Write one sealed batch at the end of the stream and sync it, or raise AppendError and leave no trace of it.
+
+        Only for a caller that holds the lock (bulk.py). first, last: seqs; hash: the last record's.
+        """
+        position = self._position
+        assert position is not None
+        created = not position.segment or (position.size and position.size + len(data) > self.segment_bytes)
+        if created:
+            self._begin_segment(segment_name(first))
+        fd, start = self._open(), position.size
+        try:
+            files.write_all(fd, data)
+            files.sync_data(fd)
+            if created:
+                files.sync_dir(self._folder())
+        except OSError as e:
+            self._undo(fd, start)
+            raise AppendError(
+                f"could not write to {self._path(position.segment)}: {e.strerror or e}; nothing of this event was kept. "
+                f"Free disk space or check the disk, then try again"
+            ) from e
+        position.size = start + len(data)
+        position.tail.seq, position.tail.hash, position.tail.ids, position.tail.state = last, hash, ids, CLEAN
+        self._signature = files.signature(self._path(position.segment))
+
+    def _undo(self, fd: int, start: int) -> None:
+        """After a failed write or sync: cut what may be there, and trust nothing remembered about the file."""
+        try:
+            files.truncate(fd, start)
+        except OSError:
+            pass  # the next append finds the torn tail and heals it
+        self.close()
+
+    def _begin_segment(self, name: str) -> None:
+        """Open the next segment, whose first record will chain on, and seal the finished one."""
+        position = self._position
+        assert position is not None
+        files.make_dir(self._folder())
+        old = position.segment
+        if old:
+            os.close(self._open())
+            self._fd = -1
+        try:
+            self._fd = files.open_append(self._path(name), create=True)
+        except OSError as e:
+            self.close()
+            raise AppendError(f"could not begin {self._path(name)}: {e.strerror or e}; nothing of this event was kept") from e
+        position.segment, position.size = name, 0
+        if old:
+            files.seal_file(self._path(old))
+
+    # -- helpers ------------------------------------------------------------------------------------------------------
+
+    def _open(self) -> int:
+        assert self._position is not None
+        if self._fd < 0:
+            self._fd = files.open_append(self._path(self._position.segment))
+        return self._fd
+
+    def _folder(self) -> str:
+        return os.path.join(self.home, "log", self._stream)
+
+    def _path(self, segment: str) -> str:
+        return os.path.join(self.home, "log", self._stream, segment)
+
+    def _spool(self, prepared: Sequence[Prepared], now: int) -> SpooledError:
+        path = put(self.home, self._writer.machine, prepared, now)
+        return SpooledError(
+            path, f"the log was locked for {self.wait_ms} ms; {len(prepared)} event(s) wait in {path} for the next append"
+        )
+
+
+def _batches(prepared: Sequence[Prepared]) -> list[Sequence[Prepared]]:
+    """Cut an import into batches of about BATCH_BYTES; the last record stands alone, so that the next process to
+    look at the tail has one record to check and not four megabytes."""
+    out: list[Sequence[Prepared]] = []
+    begin = size = 0
+    for i, p in enumerate(prepared):
+        size += len(p.data_text) + 700
+        if size >= BATCH_BYTES or i >= len(prepared) - 2:
+            out.append(prepared[begin : i + 1])
+            begin, size = i + 1, 0
+    return out
+
+
+def heads(home: str) -> dict[str, tuple[int, str]]:
+    """{stream: (seq, hash)} of the last record of each stream's last whole batch."""
+    out = {}
+    for stream in streams(home):
+        tail = read_position(os.path.join(home, "log", stream), stream).tail
+        out[stream] = (tail.seq, tail.hash)
+    return out
+
+
+__all__ = ["LogStore", "heads", "init_home", "project_id", "redaction_key"]
