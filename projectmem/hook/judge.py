@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         """What is read of the folded log (the hook's snapshot, or the in-memory state)."""
 
         def entries(self, keys: Sequence[str], as_of: Mapping[str, int] | None = None) -> Mapping[str, Sequence[Any]]: ...
-        def changes(self, since: int, limit: int = 64) -> Sequence[Change]: ...
+        def changes(self, since: int, limit: int = 64, paths: Sequence[str] = ()) -> Sequence[Change]: ...
         def ok_after(self, family: str, at: int, limit: int = 8) -> Sequence[Any]: ...
         def labels(self) -> Sequence[Any]: ...
 
@@ -60,12 +60,12 @@ def assess(
     found = state.entries(action.keys, as_of) if as_of is not None else state.entries(action.keys)
     labels = state.labels()
     records = _records(found, now) if found else []
-    if not records and not labels:
+    if not records and not labels and not policy.rules:
         return Decision(ALLOW), {}, []
     from projectmem_gate.decide import decide
 
     facts = {record.id: gather(state, record, workspace) for record in records}
-    asks = [entry for entries in found.values() for entry in entries if entry["t"] in ("ask", "pass")]
+    asks = [entry for entry in found.get(action.key, ()) if entry["t"] in ("ask", "pass")]
     return decide(action, records, facts, session, policy, now, labels=labels, asks=asks), facts, records
 
 
@@ -85,18 +85,27 @@ def _records(found: Mapping[str, Sequence[Any]], now: int) -> list[Any]:
 def gather(state: State, record: Any, workspace: Workspace) -> dict[str, Any]:
     """Facts of one record, read only because it is a candidate: workspace comparison, changes on record, the remedy."""
     facts = dict(workspace.compare(record.facts or {}))
-    facts["changes"] = [[c.type, c.subject, c.at] for c in state.changes(record.at, MAX_CHANGES)]
+    # From the first kept try on: what came between earlier tries tells a flaky action from a mended one.
+    since = min(record.at, record.trail[0][0]) if record.trail else record.at
+    facts["changes"] = [[c.type, c.subject, c.at] for c in state.changes(since, MAX_CHANGES, record.paths)]
     facts["remedy"] = _remedy(state, record)
     return facts
 
 
 def _remedy(state: State, record: Any) -> dict[str, str] | None:
-    """The first later success of a near action (same family, another key); the failing session's own one goes first."""
+    """The first later success of a near action: same family, another key, most of the failed one's words.
+
+    One of the sessions that failed goes first: it knew what it was mending.
+    """
     if not record.family:
         return None
-    near = [row for row in state.ok_after(record.family, record.at) if row["key"] != record.key]
+    words = set(record.text.split())
+    near = [
+        row
+        for row in state.ok_after(record.family, record.at)
+        if row["key"] != record.key and 3 * len(words.intersection(row["text"].split())) >= 2 * len(words)
+    ]
     if not near:
         return None
-    own = [row for row in near if row.get("session") and row["session"] in record.sessions]
-    best = (own or near)[0]
+    best = min(near, key=lambda row: (row["session"] not in record.sessions, row["at"], row["id"]))
     return {"id": best["id"], "text": best["text"]}
