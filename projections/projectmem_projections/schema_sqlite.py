@@ -9,8 +9,8 @@ SCHEMA_VERSION = 1
 VERSION = 0x504D0000 + SCHEMA_VERSION * 256 + FOLD_VERSION
 
 SCHEMA = (
-    # What has been applied, and where in the log that was.
-    "CREATE TABLE cursor (stream TEXT PRIMARY KEY, seq INTEGER, segment TEXT, size INTEGER) WITHOUT ROWID",
+    # What has been applied (the last event's seq and hash), and where in the log that ends.
+    "CREATE TABLE cursor (stream TEXT PRIMARY KEY, seq INTEGER, hash TEXT, segment TEXT, size INTEGER) WITHOUT ROWID",
     # One row per action key: its entries (fold.pack) as JSON, its hint words, and whether they stand in `hint`.
     "CREATE TABLE history (key TEXT PRIMARY KEY, w1 TEXT, w2 TEXT, w3 TEXT, open INTEGER, data TEXT NOT NULL)",
     # Keys with an open failure by the words an input must hold; '' = no word needed.

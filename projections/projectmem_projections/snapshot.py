@@ -137,18 +137,25 @@ class Snapshot:
         with self._guard:
             self._begin()
             try:
-                cursor = {row[0]: row[1] for row in self._db.execute("SELECT stream, seq FROM cursor")}
+                rows = self._db.execute("SELECT stream, seq, hash FROM cursor").fetchall()
+                cursor = {stream: (seq, hash) for stream, seq, hash in rows}
                 before = dict(cursor)
                 complete = True
                 for event in events:
                     stream, seq = event["stream"], event["seq"]
-                    last = cursor.get(stream, 0)
+                    last, hash = cursor.get(stream, (0, ""))
                     if seq <= last:
                         continue
-                    if seq != last + 1 and not gaps:
-                        complete = False
-                        continue
-                    cursor[stream] = seq
+                    if seq != last + 1:
+                        if not gaps:
+                            complete = False
+                            continue
+                    elif hash and event.get("prev", hash) != hash:
+                        raise SnapshotDamaged(
+                            f"the gate snapshot {self.path} follows a log that was rewritten ({stream}, event {seq}):"
+                            " rebuild it from the log"
+                        )
+                    cursor[stream] = seq, event.get("hash", "")
                     ops = fold.fold_event(event)
                     if ops and not self._is_erased(event.get("id", "")):
                         for op in ops:
@@ -161,16 +168,19 @@ class Snapshot:
         return complete
 
     def _save_cursor(
-        self, cursor: dict[str, int], before: dict[str, int], positions: Mapping[str, tuple[str, int]] | None
+        self,
+        cursor: dict[str, tuple[int, str]],
+        before: dict[str, tuple[int, str]],
+        positions: Mapping[str, tuple[str, int]] | None,
     ) -> None:
         put = self._db.execute
-        for stream, seq in cursor.items():
+        for stream, (seq, hash) in cursor.items():
             if positions and stream in positions:
-                put("REPLACE INTO cursor VALUES (?, ?, ?, ?)", (stream, seq, *positions[stream]))
-            elif before.get(stream) is None:
-                put("INSERT INTO cursor VALUES (?, ?, '', 0)", (stream, seq))
-            elif before[stream] != seq:
-                put("UPDATE cursor SET seq = ? WHERE stream = ?", (seq, stream))
+                put("REPLACE INTO cursor VALUES (?, ?, ?, ?, ?)", (stream, seq, hash, *positions[stream]))
+            elif stream not in before:
+                put("INSERT INTO cursor VALUES (?, ?, ?, '', 0)", (stream, seq, hash))
+            elif before[stream][0] != seq:
+                put("UPDATE cursor SET seq = ?, hash = ? WHERE stream = ?", (seq, hash, stream))
 
     def _is_erased(self, id: str) -> bool:
         return self._db.execute("SELECT 1 FROM erased WHERE id = ?", (id,)).fetchone() is not None
@@ -269,19 +279,27 @@ class Snapshot:
         with self._guard:
             rows = self._db.execute("SELECT stream, segment, size FROM cursor").fetchall()
         known = {stream: (segment, size) for stream, segment, size in rows}
-        return any(known.get(stream) != tuple(where) for stream, where in positions.items())
+        return known != {stream: tuple(where) for stream, where in positions.items()}
 
     def catch_up(self, home: str, limit_events: int = 5000) -> bool:
         """Fold in what the log at `home` holds beyond the cursor, at most about `limit_events`. True when all of it is in.
 
         Falls back to `projectmem_logs.reader`, which knows how to read around damage, where the tail is not as expected."""
         complete = True
-        for stream in sorted(tail.positions(home)):
+        streams = tail.positions(home)
+        gone = sorted(set(self.cursor()) - set(streams))
+        if gone:
+            raise SnapshotDamaged(f"the gate snapshot {self.path} knows {gone[0]}, which the log has no more: rebuild it from the log")
+        for stream in sorted(streams):
             while complete:
                 with self._guard:
                     row = self._db.execute("SELECT seq, segment, size FROM cursor WHERE stream = ?", (stream,)).fetchone()
                 seq, segment, offset = row or (0, "", 0)
                 found = tail.read_tail(home, stream, segment, offset, seq, min(CHUNK_EVENTS, limit_events))
+                if found.shortened:
+                    raise SnapshotDamaged(
+                        f"the gate snapshot {self.path} is ahead of the log ({found.problem}): rebuild it from the log"
+                    )
                 if found.problem:
                     return self._catch_up_around_damage(home)
                 self.apply(found.events, positions={stream: (found.segment, found.offset)})

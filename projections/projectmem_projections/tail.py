@@ -2,6 +2,7 @@
 
 A position is `(segment name, byte offset)` together with the last sequence number applied. The number is what counts; the
 bytes are where to look first. Where the two disagree (an erasure rewrote lines), the segment is scanned from its start.
+A batch is served once its last record is there: the end of an unfinished one may yet be cut off.
 This reader checks that lines are whole, parse and are contiguous. Anything else is a *problem*, and the caller turns to
 `projectmem_logs.reader`, which knows how to read around damage.
 """
@@ -17,13 +18,17 @@ if TYPE_CHECKING:
 
 
 class Tail:
-    """What was read: the events, the position after the last of them, whether the end was reached, and what was wrong."""
+    """What was read: the events, the position after the last of them, whether the end was reached, and what was wrong.
 
-    __slots__ = ("events", "offset", "problem", "reached_end", "segment")
+    shortened  the log ends before the position that the caller had reached: what the caller holds is no longer in the log
+    """
+
+    __slots__ = ("events", "offset", "problem", "reached_end", "segment", "shortened")
 
     def __init__(self, segment: str, offset: int) -> None:
         self.events: list[dict[str, Any]] = []
-        self.segment, self.offset, self.problem, self.reached_end = segment, offset, "", False
+        self.segment, self.offset, self.problem = segment, offset, ""
+        self.reached_end = self.shortened = False
 
 
 def positions(home: str) -> dict[str, tuple[str, int]]:
@@ -56,45 +61,61 @@ def read_tail(home: str, stream: str, segment: str, offset: int, after: int, lim
     first = f"{after + 1:020d}.jsonl"
     start = max((i for i, name in enumerate(names) if name <= first), default=0)
     tail = Tail(names[start] if names else "", 0)
-    _read(home, stream, names[start:], tail, after, limit)
+    last = _read(home, stream, names[start:], tail, after, limit, before=True)
+    if not tail.problem and last < after:
+        tail.shortened, tail.problem = True, f"{stream} ends at event {last}, not at {after} as it did before"
     return tail
 
 
-def _read(home: str, stream: str, names: list[str], tail: Tail, after: int, limit: int) -> None:
+def _read(home: str, stream: str, names: list[str], tail: Tail, after: int, limit: int, before: bool = False) -> int:
+    """Fill `tail`; returns the last sequence number met. `before`: events up to `after` may come first."""
+    last = 0 if before else after
     for name in names:
         if name != tail.segment:
             tail.segment, tail.offset = name, 0
         try:
             with open(os.path.join(home, "log", stream, name), "rb") as file:
+                if tail.offset > os.fstat(file.fileno()).st_size:
+                    tail.problem = f"{stream}/{name} is shorter than it was"
+                    return last
                 file.seek(tail.offset)
-                after = _read_lines(file, stream, tail, after, limit)
+                last = _read_lines(file, stream, tail, last, after, limit)
         except OSError as error:
             tail.problem = f"{stream}/{name}: {error.strerror or error}"
         if tail.problem or len(tail.events) >= limit:
-            return
+            return last
     tail.reached_end = True
+    return last
 
 
-def _read_lines(file: Any, stream: str, tail: Tail, after: int, limit: int) -> int:
+def _read_lines(file: Any, stream: str, tail: Tail, last: int, after: int, limit: int) -> int:
+    """Read whole batches from the file's position on; returns the last sequence number of the last of them."""
+    batch: list[dict[str, Any]] = []
+    size = 0
+    met = last
     for line in file:
         if not line.endswith(b"\n"):  # still being written, or torn: the next append heals it
             break
         try:
             event = json.loads(line)
-            seq = event["seq"]
+            seq, left = event["seq"], event.get("left", 0)
             wanted = event["stream"] == stream and type(seq) is int
-        except (ValueError, KeyError, TypeError, RecursionError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             wanted = False
-        if not wanted or seq > after + 1:
-            tail.problem = f"{stream}/{tail.segment} at byte {tail.offset}: not the event {after + 1}"
+        if not wanted or (seq != met + 1 and (met or seq > after + 1)):
+            tail.problem = f"{stream}/{tail.segment} at byte {tail.offset + size}: not the event {max(met, after) + 1}"
             break
-        tail.offset += len(line)
-        if seq == after + 1:
-            after = seq
-            tail.events.append(event)
+        met = seq
+        size += len(line)
+        if seq > after:
+            batch.append(event)
+        if not left:
+            tail.offset += size
+            tail.events += batch
+            last, batch, size = seq, [], 0
             if len(tail.events) >= limit:
                 break
-    return after
+    return last
 
 
 def _names(path: str) -> list[str]:
