@@ -1,0 +1,310 @@
+"""The gate: a pure, total function from an action, what is recorded, and facts, to allow, warn, ask or deny.
+
+No clock, no disk, no randomness: equal inputs give equal bytes. The ten properties it keeps are in README.md.
+"""
+
+from __future__ import annotations
+
+from projectmem_gate import freshness, history, odds, reason
+from projectmem_gate.globs import rule_matches
+from projectmem_gate.lines import basename
+from projectmem_gate.model import ALLOW, ASK, DENY, VERDICTS, WARN, Decision
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any
+
+    from projectmem_gate.history import Record
+    from projectmem_gate.model import Action, Part, Session
+    from projectmem_gate.policy import Policy
+
+ENGINE = "1"  # changes whenever equal inputs may give another decision
+FUTURE_US = 300_000_000  # a record dated further ahead than this may warn at most
+REPEAT_US = 2_000_000  # a repeat this long after an ask is meant, where batches cannot be told apart
+OBSERVE = "observe."  # prefix of the rule where the mode says not to speak
+
+_RANK = {v: i for i, v in enumerate(VERDICTS)}
+
+
+class Finding:
+    """One objection: verdict, rule, the record or the human text behind it, and what the reason needs."""
+
+    __slots__ = ("expires_at", "human", "identical", "odds", "record", "rule", "state", "verdict", "why")
+
+    def __init__(
+        self,
+        verdict: str,
+        rule: str,
+        record: Record | None = None,
+        *,
+        human: Mapping[str, Any] | None = None,
+        odds: int = -1,
+        state: str = "",
+        why: str = "",
+        expires_at: int = 0,
+        identical: int = 0,
+    ) -> None:
+        self.verdict, self.rule, self.record, self.human = verdict, rule, record, human
+        self.odds, self.state, self.why = odds, state, why
+        self.expires_at, self.identical = expires_at, identical
+
+    def order(self) -> tuple[Any, ...]:
+        """Strongest first; among equals a person's rule, then the likelier, the newer, and the id."""
+        r = self.record
+        if r is None:
+            return (-_RANK[self.verdict], 0, 0, 0, str((self.human or {}).get("id") or ""), self.rule)
+        return (-_RANK[self.verdict], 1, -self.odds, -r.at, r.id, r.key)
+
+
+def decide(
+    action: Action,
+    records: Sequence[Record],
+    facts: Mapping[str, Mapping[str, Any]],
+    session: Session,
+    policy: Policy,
+    now: int,
+    *,
+    labels: Iterable[Mapping[str, Any]] = (),
+    asks: Iterable[Mapping[str, Any]] = (),
+) -> Decision:
+    """The verdict on `action`.
+
+    records  folded histories of (at least) the action's keys; others, closed and expired ones are ignored
+    facts    record id -> what was compared for it; a missing one means unknown, and permits a warning at most
+    labels   label events' data with id and origin;  asks  history entries `ask` and `pass`, "key" set where known
+    """
+    parts = [p for p in action.parts if not p.trivial]
+    judged = [p for p in parts if not _repairs(p)]
+    if (parts and not judged) or action.tool.startswith("mcp__projectmem"):
+        return Decision(ALLOW, "repair", engine=ENGINE)
+    findings = _by_people(action, judged, policy, labels)
+    if not _exempt(action, judged, policy):
+        for record in {(r.id, r.key): r for r in records}.values():
+            found = _by_record(action, record, facts.get(record.id), session, policy, now)
+            if found is not None:
+                findings.append(found)
+    if not findings:
+        return Decision(ALLOW, engine=ENGINE)
+    findings.sort(key=Finding.order)
+    return _answer(action, findings, facts, session, policy, now, asks)
+
+
+def surfaced(decision: Decision) -> bool:
+    """Is anybody to be told? False for allow, and for everything decided in the mode `observe`."""
+    return decision.verdict != ALLOW and not decision.rule.startswith(OBSERVE)
+
+
+def _answer(
+    action: Action,
+    findings: list[Finding],
+    facts: Mapping[str, Mapping[str, Any]],
+    session: Session,
+    policy: Policy,
+    now: int,
+    asks: Iterable[Mapping[str, Any]],
+) -> Decision:
+    top = findings[0]
+    record = top.record
+    live = sorted({f.record.id for f in findings if f.record is not None})
+    by = ""
+    if top.verdict == ASK:
+        by = "person" if policy.ask_by == "person" and policy.mode == "enforce" else "agent"
+        if by == "agent" and _meant(action, record, session, now, asks):
+            return Decision(ALLOW, "override", record.id if record else "", live, odds=top.odds, engine=ENGINE)
+    remedy = _remedy(facts.get(record.id)) if record is not None else {}
+    prefix = OBSERVE if policy.mode == "observe" else ""
+    return Decision(
+        top.verdict,
+        prefix + top.rule,
+        record.id if record else "",
+        live,
+        reason.render(top, by, remedy, now),
+        remedy.get("text", ""),
+        remedy.get("id", ""),
+        top.expires_at,
+        top.odds,
+        by,
+        ENGINE,
+    )
+
+
+def _remedy(found: Mapping[str, Any] | None) -> dict[str, str]:
+    remedy = (found or {}).get("remedy")
+    if not isinstance(remedy, dict) or not isinstance(remedy.get("text"), str) or not remedy["text"]:
+        return {}
+    return {"id": str(remedy.get("id") or ""), "text": remedy["text"]}
+
+
+def _repairs(part: Part) -> bool:
+    """Is it one of our own commands? The gate never stands in the way of its own repair."""
+    if part.kind != "sh":
+        return False
+    for text in (part.family, part.text):
+        words = [w for w in text.split()[:4] if "=" not in w]
+        names = [basename(w.strip("'\"")) for w in words]
+        if names[:1] == ["projectmem"]:
+            return True
+        launched = names[:1] and names[0] in ("uv", "uvx", "pipx", "python", "python3", "sudo", "env", "command")
+        if launched and "projectmem" in [
+            n for n, w in zip(names[1:], words[1:], strict=True) if "/" not in w or w.endswith("/projectmem")
+        ]:
+            return True
+    return False
+
+
+# --- what people decided -------------------------------------------------------------------------------------------
+
+
+def _by_people(action: Action, parts: Sequence[Part], policy: Policy, labels: Iterable[Mapping[str, Any]]) -> list[Finding]:
+    found: list[Finding] = []
+    for rule in policy.rules:
+        if rule.effect != ALLOW and any(rule_matches(rule.target, rule.pattern, action, p) for p in parts):
+            found.append(Finding(rule.effect, f"rule.{rule.name}", human={"reason": rule.reason, "pattern": rule.pattern}))
+    for label in labels:
+        name, target, pattern = label.get("label"), label.get("target"), label.get("pattern")
+        if not (isinstance(name, str) and isinstance(target, str) and isinstance(pattern, str)):
+            continue
+        if not any(rule_matches(target, pattern, action, p) for p in parts):
+            continue
+        effect = label.get("effect")
+        if effect not in (WARN, ASK, DENY):
+            effect = ASK if name == "protected" else WARN
+        if label.get("origin") != "human":
+            effect = WARN  # what an agent wrote, or an import brought, may warn at most
+        found.append(Finding(effect, "human.deny" if effect == DENY else f"label.{name}", human=label))
+    return found
+
+
+def _exempt(action: Action, parts: Sequence[Part], policy: Policy) -> bool:
+    allows = [r for r in policy.rules if r.effect == ALLOW]
+    return bool(allows) and all(any(rule_matches(r.target, r.pattern, action, p) for r in allows) for p in parts)
+
+
+# --- what was recorded ---------------------------------------------------------------------------------------------
+
+
+def _by_record(
+    action: Action, record: Record, facts: Mapping[str, Any] | None, session: Session, policy: Policy, now: int
+) -> Finding | None:
+    if record.state != "open" or record.key not in action.keys:
+        return None
+    lapses = 0 if record.pinned else record.at + policy.ttl_warn.get(record.cls, 0)
+    if lapses and now >= lapses:
+        return None
+    state, why = freshness.judge(record, facts, now, session=session.session, cooldown=policy.cooldown)
+    exact = record.key == action.key
+    guarded = False
+    if state != freshness.CHANGED and not exact:
+        guarded, mended = _in_chain(action, record)
+        if mended:
+            return None
+    if state == freshness.CHANGED:
+        return None
+    identical, recovered, flaky = _own_history(record, facts or {})
+    chance = odds.estimate(record, state, now, identical=identical, recovered=recovered)
+    if chance < policy.floor_warn:
+        return None
+    cap, rule = _cap(record, state, policy, now, flaky=flaky, guarded=guarded, exact=exact)
+    verdict = WARN
+    if cap != WARN and chance >= policy.floor_ask:
+        costly = chance * (record.dur_ms or 0) * 1000 > policy.margin * policy.turn_us
+        if cap == DENY and identical >= policy.deny_after:
+            verdict, rule = DENY, "repeat.denied"
+        elif identical >= policy.ask_after:
+            verdict, rule = ASK, "repeat.identical"
+        elif costly:
+            verdict, rule = ASK, "repeat.costly"
+    if verdict != WARN and lapses:
+        lapses = record.at + policy.ttl_ask.get(record.cls, 0)
+    cool = policy.cooldown.get(record.cls)
+    if cool is not None:
+        lapses = min(lapses or record.at + cool, record.at + cool)
+    return Finding(verdict, rule, record, odds=chance, state=state, why=why, expires_at=lapses, identical=identical)
+
+
+def _cap(record: Record, state: str, policy: Policy, now: int, *, flaky: bool, guarded: bool, exact: bool) -> tuple[str, str]:
+    """(the strongest verdict this record may lead to, the rule's name if it only warns)."""
+    if record.origin != "observed":
+        return WARN, "repeat.claimed"
+    if state != freshness.SAME:
+        return WARN, "repeat.unknown"
+    if flaky:
+        return WARN, "repeat.flaky"
+    if guarded or record.at > now + FUTURE_US or record.cls == "unknown":
+        return WARN, "repeat"
+    if not record.pinned and now >= record.at + policy.ttl_ask.get(record.cls, 0):
+        return WARN, "repeat"
+    if not exact or policy.mode != "enforce":
+        return ASK, "repeat"
+    return DENY, "repeat"
+
+
+def _in_chain(action: Action, record: Record) -> tuple[bool, bool]:
+    """(guarded by `||`, mended by an earlier part) for a record of one part of a chain."""
+    guarded = mended = True
+    for i, part in enumerate(action.parts):
+        if part.key != record.key:
+            continue
+        guarded = guarded and action.joins[i : i + 1] == ("||",)
+        before = [effect for earlier in action.parts[:i] for effect in earlier.effects]
+        mended = mended and any(freshness.matters(record, effect) for effect in before)
+    return guarded, mended
+
+
+def _own_history(record: Record, facts: Mapping[str, Any]) -> tuple[int, int, bool]:
+    """(identical failures in a row, successes right after a failure, flaky), each only where nothing changed between.
+
+    facts["since"] (us) says from when on the changes are complete; before it no success counts against the record.
+    """
+    relevant = [
+        at for kind, subject, at in freshness.changes_after(record, facts, 0) if freshness.matters(record, (kind, subject))
+    ]
+    identical = 0
+    newer = 0
+    for at in reversed(record.runs):
+        if newer and any(at < c <= newer for c in relevant):
+            break
+        identical += 1
+        newer = at
+    recovered = 0
+    since = facts.get("since")
+    if isinstance(since, int):
+        for (a_at, a, _), (b_at, b, _) in zip(record.trail, record.trail[1:], strict=False):
+            if a == "fail" and b == "ok" and a_at >= since and not any(a_at < c <= b_at for c in relevant):
+                recovered += 1
+    return identical, recovered, history.alternations(record.trail, relevant) >= 2
+
+
+# --- a repeated ask ------------------------------------------------------------------------------------------------
+
+
+def _meant(action: Action, record: Record | None, session: Session, now: int, asks: Iterable[Mapping[str, Any]]) -> bool:
+    """Has this session's agent been asked about this very action already, and now repeats it on purpose?
+
+    Parallel calls of one batch and doubly registered hooks are one call. An ask is used up by the pass it led to, and by
+    a newer failure.
+    """
+    mine = [
+        e
+        for e in asks
+        if (e.get("session") or "") == session.session
+        and (e.get("agent") or "") == session.agent
+        and e.get("key", action.key) == action.key
+    ]
+    asked = [
+        e
+        for e in mine
+        if e.get("t") == "ask" and (e.get("at") or 0) <= now and (record is None or (e.get("at") or 0) >= record.at)
+    ]
+    passed = max((history.order(e) for e in mine if e.get("t") == "pass"), default=(0, "", 0))
+    for e in asked:
+        if history.order(e) <= passed:
+            continue
+        if session.call and e.get("call") == session.call:
+            continue
+        turn = e.get("turn")
+        later = isinstance(turn, int) and 0 <= turn < session.turn
+        if later or now - (e.get("at") or 0) >= REPEAT_US:
+            return True
+    return False

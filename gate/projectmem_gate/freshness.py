@@ -1,0 +1,333 @@
+"""Would it be worth trying again? What has changed since a failure, judged by the failure's class.
+
+`judge` answers `same` (nothing that could matter), `changed` (something that may have mended it: the gate stays silent)
+or `unknown` (a fact could not be compared: at most a warning), and one phrase that says why. The table is in README.md.
+"""
+
+from __future__ import annotations
+
+from projectmem_gate.lines import basename
+from projectmem_gate.relevance import (
+    is_config,
+    is_document,
+    is_lock_file,
+    is_profile,
+    is_scratch,
+    mentions,
+    names_own_program,
+    reads_documents,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from projectmem_gate.history import Record
+
+SAME, CHANGED, UNKNOWN = "same", "changed", "unknown"
+SECOND = 1_000_000
+
+# Classes whose cause lies in the workspace: any relevant change of it counts.
+WORKSPACE = ("build", "test", "runtime", "timeout", "resource", "unknown")
+COOLED = {"network": 600 * SECOND, "lock": 600 * SECOND}
+
+# Programs whose runs cannot put a missing command or package in place.
+_NO_INSTALLER = frozenset(
+    [
+        "python",
+        "node",
+        "deno",
+        "ruby",
+        "perl",
+        "php",
+        "java",
+        "go",
+        "gh",
+        "git",
+        "curl",
+        "tsx",
+        "ts-node",
+        "awk",
+        "sed",
+        "psql",
+        "sqlite3",
+        "mysql",
+        "redis-cli",
+        "open",
+        "code",
+        "tmux",
+    ]
+)
+_SYSTEM_MANAGERS = frozenset(
+    [
+        "brew",
+        "apt",
+        "apt-get",
+        "apk",
+        "dnf",
+        "yum",
+        "pacman",
+        "nix",
+        "mise",
+        "asdf",
+        "cargo",
+        "go",
+        "pipx",
+        "uv",
+        "choco",
+        "scoop",
+        "winget",
+        "snap",
+    ]
+)
+
+
+def judge(
+    record: Record, facts: Mapping[str, Any] | None, now: int, *, session: str = "", cooldown: Mapping[str, int] | None = None
+) -> tuple[str, str]:
+    """(same | changed | unknown, why). `facts` as gathered for this record, None when nothing could be read.
+
+    session   who asks: whether a file was read is a matter of each session
+    cooldown  {class: us} for network and lock failures, default ten minutes
+    """
+    if facts is None:
+        return UNKNOWN, "the workspace could not be compared"
+    cool = (cooldown or COOLED).get(record.cls)
+    if cool is not None and now - record.at >= cool:
+        return CHANGED, "the cool-down is over"
+    for change in changes_after(record, facts, record.at):
+        why = matters(record, change, session)
+        if why:
+            return CHANGED, why
+    return _facts(record, facts, session)
+
+
+def changes_after(record: Record, facts: Mapping[str, Any], after: int, until: int = 1 << 62) -> list[tuple[str, str, int]]:
+    """The changes on record with after < at <= until, as (type, subject, at); malformed rows are left out."""
+    out: list[tuple[str, str, int]] = []
+    for row in facts.get("changes") or ():
+        if isinstance(row, (list, tuple)) and len(row) >= 3 and isinstance(row[2], int) and after < row[2] <= until:
+            out.append((str(row[0]), str(row[1]), row[2]))
+    return out
+
+
+def matters(record: Record, change: tuple[str, str, int] | Sequence[Any], session: str = "") -> str:
+    """Why this change may have mended the failure, "" when it cannot have."""
+    kind, subject = change[0], change[1]
+    rule = _RULES.get(record.cls, _workspace)
+    return rule(record, kind, subject)
+
+
+def is_read_bound(record: Record) -> bool:
+    """Is it a refused edit that only asks for the file to be read (again)?"""
+    if record.cls != "edit-mismatch":
+        return False
+    text = (record.sig + " " + record.excerpt).lower()
+    return any(
+        mark in text
+        for mark in (
+            "not been read",
+            "modified since",
+            "unexpectedly modified",
+            "read it again",
+            "read it first",
+            "must read",
+            "changed since",
+        )
+    )
+
+
+def _facts(record: Record, facts: Mapping[str, Any], session: str) -> tuple[str, str]:
+    cls = record.cls
+    head, deps, files = (facts.get(k, UNKNOWN) for k in ("head", "deps", "files"))
+    env, tools = facts.get("env", SAME), facts.get("tools", SAME)
+    named = [p for p in facts.get("changed_files") or () if isinstance(p, str)]
+    workspace = cls in WORKSPACE
+    if workspace and head == CHANGED:
+        return CHANGED, "HEAD moved"
+    if deps == CHANGED and cls not in ("edit-mismatch", "network", "lock", "auth"):
+        return CHANGED, "a lock file or manifest changed"
+    if files == CHANGED and cls not in ("network",) and (not named or any(matters(record, ("edit", p, 0)) for p in named)):
+        return CHANGED, f"{basename(named[0])} changed" if named else "a file involved changed"
+    if CHANGED in (env, tools) and cls not in ("edit-mismatch", "lock"):
+        return CHANGED, "the environment changed" if env == CHANGED else "a tool's version changed"
+    if is_read_bound(record) and session and record.session and session != record.session:
+        return CHANGED, "another session reads files for itself"
+    if facts.get("here") == "elsewhere" and (workspace or cls in ("missing-dependency", "edit-mismatch")) and files != SAME:
+        return UNKNOWN, "it failed in another worktree"
+    needed = {"files": files}
+    if workspace:
+        needed.update(head=head, deps=deps)
+    elif cls in ("command-not-found", "missing-dependency"):
+        needed.update(deps=deps)
+    elif cls in ("network", "lock", "protected-resource"):
+        needed = {}
+    missing = sorted(k for k, v in needed.items() if v not in (SAME, CHANGED))
+    if missing:
+        return UNKNOWN, f"could not compare: {', '.join(missing)}"
+    return SAME, _UNCHANGED.get(cls, "nothing relevant has changed since")
+
+
+_UNCHANGED = {
+    "command-not-found": "nothing was installed since",
+    "missing-dependency": "nothing was installed since",
+    "usage": "the command itself is at fault",
+    "auth": "no login since",
+    "edit-mismatch": "the file has not changed since",
+    "network": "it is still cooling down",
+    "lock": "it is still cooling down",
+}
+
+
+def _workspace(record: Record, kind: str, subject: str) -> str:
+    if kind == "read":
+        return ""
+    if kind != "edit":
+        return f"{kind} {subject}".strip() + " since"
+    if is_scratch(subject) and not mentions(record, subject):
+        return ""
+    if is_document(subject) and record.cls in ("build", "test") and not mentions(record, subject) and not reads_documents(record):
+        return ""
+    return f"{basename(subject) or 'a file'} was edited"
+
+
+def _missing(record: Record, kind: str, subject: str) -> str:
+    if kind in ("install", "env", "checkout"):
+        return f"{kind} {subject}".strip() + " since"
+    if kind == "any":
+        return "" if basename(subject).lower() in _NO_INSTALLER else f"{subject or 'a program'} ran since"
+    if kind == "edit" and (is_config(subject) or is_profile(subject) or mentions(record, subject) or _provides(record, subject)):
+        return f"{basename(subject)} was edited"
+    return ""
+
+
+def _provides(record: Record, path: str) -> bool:
+    """Could a file at `path` be the module or program that was missing?"""
+    stem = basename(path).split(".", 1)[0].lower()
+    words = {w for w in _words(record.sig) if len(w) > 2}
+    return (len(stem) > 2 and stem in words) or any(part.lower() in words for part in path.split("/")[:-1] if len(part) > 2)
+
+
+def _words(text: str) -> list[str]:
+    return "".join(c if c.isalnum() or c in "_-" else " " for c in text.lower()).split()
+
+
+def _usage(record: Record, kind: str, subject: str) -> str:
+    own = names_own_program(record)
+    if kind == "edit":
+        if mentions(record, subject) or (own and not is_scratch(subject) and not is_document(subject)):
+            return f"{basename(subject)} was edited"
+        return f"{basename(subject)} was edited" if is_config(subject) and _reads_config(record) else ""
+    if kind == "install":
+        return f"install {subject} since" if own or subject.lower() in _SYSTEM_MANAGERS or _reads_config(record) else ""
+    if kind in ("any", "checkout"):
+        return f"{kind} {subject}".strip() + " since" if own or _about_a_path(record) else ""
+    return ""
+
+
+_TASK_RUNNERS = frozenset(
+    [
+        "npm",
+        "pnpm",
+        "yarn",
+        "bun",
+        "make",
+        "gmake",
+        "just",
+        "task",
+        "mise",
+        "composer",
+        "rake",
+        "gradle",
+        "tox",
+        "nox",
+        "poetry",
+        "uv",
+        "hatch",
+        "cargo",
+        "deno",
+        "turbo",
+        "nx",
+    ]
+)
+
+
+def _reads_config(record: Record) -> bool:
+    words = record.family.split() or record.text.split()
+    return any(basename(w).lower() in _TASK_RUNNERS for w in words[:3])
+
+
+def _about_a_path(record: Record) -> bool:
+    text = (record.sig + " " + record.excerpt).lower()
+    return any(
+        m in text
+        for m in (
+            "no such file",
+            "does not exist",
+            "cannot access",
+            "can't open",
+            "pathspec",
+            "not a directory",
+            "unknown revision",
+        )
+    )
+
+
+def _auth(record: Record, kind: str, subject: str) -> str:
+    if kind in ("login", "env"):
+        return f"{kind} {subject}".strip() + " since"
+    if kind == "edit":
+        low = basename(subject).lower()
+        secret = (
+            low.startswith((".env", ".npmrc", ".netrc", ".pypirc"))
+            or "credential" in low
+            or "config" in low
+            or is_profile(subject)
+        )
+        if secret or mentions(record, subject) or (low.endswith((".tf", ".tfvars")) and "terraform" in record.text):
+            return f"{basename(subject)} was edited"
+    if kind == "any" and basename(subject).lower() in ("chmod", "chown", "ssh-add", "ssh-keygen", "setfacl", "gpg"):
+        return f"{subject} ran since"
+    return ""
+
+
+def _lock(record: Record, kind: str, subject: str) -> str:
+    if kind in ("service", "any"):
+        return f"{kind} {subject}".strip() + " since"
+    return (
+        f"{basename(subject)} was removed or edited"
+        if kind == "edit" and (is_lock_file(subject) or mentions(record, subject))
+        else ""
+    )
+
+
+def _network(record: Record, kind: str, subject: str) -> str:
+    if kind in ("login", "env", "service"):
+        return f"{kind} {subject}".strip() + " since"
+    return f"{basename(subject)} was edited" if kind == "edit" and mentions(record, subject) else ""
+
+
+def _edit(record: Record, kind: str, subject: str) -> str:
+    ours = subject in record.paths or not record.paths
+    if is_read_bound(record):
+        return f"{basename(subject)} was read" if kind in ("read", "edit") and ours else ""
+    if kind == "edit" and ours:
+        return f"{basename(subject)} was edited"
+    return "another revision was checked out" if kind == "checkout" and subject in ("", *record.paths) else ""
+
+
+def _protected(record: Record, kind: str, subject: str) -> str:
+    return f"{kind} {subject}".strip() + " since" if kind in ("login", "checkout", "env") else ""
+
+
+_RULES = {
+    "command-not-found": _missing,
+    "missing-dependency": _missing,
+    "usage": _usage,
+    "auth": _auth,
+    "lock": _lock,
+    "network": _network,
+    "edit-mismatch": _edit,
+    "protected-resource": _protected,
+}

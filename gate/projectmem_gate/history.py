@@ -1,0 +1,297 @@
+"""The history of one action key: merge entries in any order, fold them into the record that `decide` reads.
+
+Entry (plain dict; unknown extra keys are kept):
+    t        fail | ok | ask | pass | snooze | dispute | supersede | pin | review
+    at, stream, seq, id            when it happened (us), where it is in the log, the event's id
+    session, agent, harness, model, origin, call, turn     who, and in which batch of the session
+    cls, sig, excerpt, exit, dur, facts, text, family, paths      fail only; dur in ms or None
+    until, record, by              control entries only: until in us, 0 = not given; the reason a person gave is in text
+
+Order is (at, stream, seq) everywhere: how streams interleave never matters. Pure; nothing raises on missing fields.
+"""
+
+from __future__ import annotations
+
+from projectmem_gate.model import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any
+
+    Entry = dict[str, Any]
+
+KEEP = 16  # outcomes kept per key
+KEEP_ASKS = 8
+KEEP_TOUCHES = 2
+EXCERPT_CHARS = 300
+SAME_MOMENT_US = 2_000_000  # two outcomes of one session closer than this were parallel calls where no turn is known
+
+_OUTCOMES = ("fail", "ok")
+_ASKS = ("ask", "pass")
+_CLOSERS = {"dispute": "disputed", "supersede": "superseded"}
+
+
+def order(entry: Mapping[str, Any]) -> tuple[int, str, int]:
+    """Sort key of an entry."""
+    return (entry.get("at") or 0, entry.get("stream") or "", entry.get("seq") or 0)
+
+
+def _identity(entry: Mapping[str, Any]) -> tuple[int, str, int, str]:
+    return (*order(entry), entry.get("t") or "")
+
+
+def merge(entries: Iterable[Entry], new: Entry) -> list[Entry]:
+    """`entries` and `new`, sorted, the newest of each sort kept. Commutative and idempotent.
+
+    Outcomes, asks and each kind of touch have a quota of their own, so that a loop of asks can push out
+    neither the failure it is about nor a pin.
+    """
+    every = {_identity(e): e for e in entries}
+    every[_identity(new)] = new
+    kept: list[Entry] = []
+    room: dict[str, int] = {}
+    for ident in sorted(every, reverse=True):
+        t = ident[3]
+        sort, quota = ("outcome", KEEP) if t in _OUTCOMES else ("ask", KEEP_ASKS) if t in _ASKS else (t, KEEP_TOUCHES)
+        used = room.get(sort, 0)
+        if used < quota:
+            room[sort] = used + 1
+            kept.append(every[ident])
+    kept.reverse()
+    return kept
+
+
+def is_open(entries: Iterable[Mapping[str, Any]]) -> bool:
+    """Would `fold` give a record that may object, now or when its snooze ends?"""
+    last = ""
+    latest: tuple[int, str, int] | None = None
+    for e in entries:
+        t = e.get("t") or ""
+        if t in _OUTCOMES or t in _CLOSERS:
+            at = order(e)
+            if latest is None or at >= latest:
+                last, latest = t, at
+    return last == "fail"
+
+
+class Record(Value):
+    """What is known about one key's failures.
+
+    key, id, at      the key; event id and time (us) of the determining failure: the newest one since the last success,
+                     observed ones before imported or claimed ones
+    first_at         time of the first kept failure since the last success
+    cls, sig, excerpt, text, family, paths, facts, exit, dur_ms, origin, session, agent    of that failure
+    streak           failures since the last success;  identical  observed ones in a row with its class and signature,
+                     newest backwards, parallel calls counted once
+    runs             times of those identical failures, oldest first
+    by               distinct (harness, model, agent) that failed, newest first, at most 4;  sessions  likewise, at most 4
+    trail            (at, "fail" | "ok", facts fingerprint) of kept outcomes, oldest first
+    flaky            the outcome alternated at least twice with no difference of facts on record
+    state            open | cleared | snoozed | disputed | superseded;  state_why  one phrase;  state_id  the event that did it
+    pinned           a person pinned it: it does not expire;  review_at  when to look at it again, 0 = not given
+    last_ok_at, last_ok_id    newest success, 0 and "" when there is none
+    """
+
+    __slots__ = (
+        "agent",
+        "at",
+        "by",
+        "cls",
+        "dur_ms",
+        "excerpt",
+        "exit",
+        "facts",
+        "family",
+        "first_at",
+        "flaky",
+        "id",
+        "identical",
+        "key",
+        "last_ok_at",
+        "last_ok_id",
+        "origin",
+        "paths",
+        "pinned",
+        "review_at",
+        "runs",
+        "session",
+        "sessions",
+        "sig",
+        "state",
+        "state_id",
+        "state_why",
+        "streak",
+        "text",
+        "trail",
+    )  # fmt: skip
+
+    def __init__(self, key: str, id: str, at: int, **rest: Any) -> None:
+        self.key, self.id, self.at = key, id, at
+        self.first_at: int = rest.get("first_at", at)
+        self.cls: str = rest.get("cls", "unknown")
+        self.sig: str = rest.get("sig", "")
+        self.excerpt: str = rest.get("excerpt", "")
+        self.text: str = rest.get("text", "")
+        self.family: str = rest.get("family", "")
+        self.paths: tuple[str, ...] = tuple(rest.get("paths", ()))
+        self.facts: dict[str, Any] = rest.get("facts", {})
+        self.exit: int | None = rest.get("exit")
+        self.dur_ms: int | None = rest.get("dur_ms")
+        self.origin: str = rest.get("origin", "observed")
+        self.session: str = rest.get("session", "")
+        self.agent: str = rest.get("agent", "")
+        self.streak: int = rest.get("streak", 1)
+        self.identical: int = rest.get("identical", 1 if self.origin == "observed" else 0)
+        self.runs: tuple[int, ...] = tuple(rest.get("runs", (at,) if self.identical else ()))
+        self.by: tuple[tuple[str, str, str], ...] = tuple((b[0], b[1], b[2]) for b in rest.get("by", ()))
+        self.sessions: tuple[str, ...] = tuple(rest.get("sessions", ()))
+        self.trail: tuple[tuple[int, str, str], ...] = tuple((t[0], t[1], t[2]) for t in rest.get("trail", ((at, "fail", ""),)))
+        self.flaky: bool = rest.get("flaky", False)
+        self.state: str = rest.get("state", "open")
+        self.state_why: str = rest.get("state_why", "")
+        self.state_id: str = rest.get("state_id", "")
+        self.pinned: bool = rest.get("pinned", False)
+        self.review_at: int = rest.get("review_at", 0)
+        self.last_ok_at: int = rest.get("last_ok_at", 0)
+        self.last_ok_id: str = rest.get("last_ok_id", "")
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> Record:
+        """The inverse of `to_data`."""
+        rest = {k: v for k, v in data.items() if k not in ("key", "id", "at")}
+        return cls(data["key"], data["id"], data["at"], **rest)
+
+
+def fold(key: str, entries: Iterable[Entry], now: int) -> Record | None:
+    """The record of `key`, or None when no failure is on file. `now` (us) only decides whether a snooze still runs."""
+    ordered = sorted(entries, key=_identity)
+    fails = [e for e in ordered if e.get("t") == "fail"]
+    if not fails:
+        return None
+    oks = [e for e in ordered if e.get("t") == "ok"]
+    last_ok = oks[-1] if oks else None
+    since = [e for e in fails if last_ok is None or order(e) > order(last_ok)] or fails[-1:]
+    # What was only imported or claimed cannot speak over what was observed, whatever its date.
+    observed = [e for e in since if _origin(e) == "observed"]
+    chosen = observed or since
+    main = chosen[-1]
+    run = _identical(observed, main) if observed else []
+    outcomes = _moments([e for e in ordered if e.get("t") in _OUTCOMES])
+    state, why, state_id = _state(ordered, main, last_ok, now)
+    pin = next((e for e in reversed(ordered) if e.get("t") == "pin"), None)
+    review = next((e for e in reversed(ordered) if e.get("t") == "review"), None)
+    return Record(
+        key,
+        main.get("id") or "",
+        main.get("at") or 0,
+        first_at=chosen[0].get("at") or 0,
+        cls=main.get("cls") or "unknown",
+        sig=main.get("sig") or "",
+        excerpt=(main.get("excerpt") or "")[:EXCERPT_CHARS],
+        text=main.get("text") or "",
+        family=main.get("family") or "",
+        paths=main.get("paths") or (),
+        facts=main.get("facts") or {},
+        exit=main.get("exit"),
+        dur_ms=main.get("dur"),
+        origin=_origin(main),
+        session=main.get("session") or "",
+        agent=main.get("agent") or "",
+        streak=len(_moments(since)),
+        identical=len(run),
+        runs=[e.get("at") or 0 for e in run],
+        by=_distinct([(e.get("harness") or "", e.get("model") or "", e.get("agent") or "") for e in reversed(chosen)]),
+        sessions=_distinct([e.get("session") or "" for e in reversed(chosen)]),
+        trail=[(e.get("at") or 0, e["t"], fingerprint(e.get("facts"))) for e in outcomes],
+        flaky=alternations([(e.get("at") or 0, e["t"], fingerprint(e.get("facts"))) for e in outcomes]) >= 2,
+        state=state,
+        state_why=why,
+        state_id=state_id,
+        pinned=pin is not None and state in ("open", "snoozed"),
+        review_at=max((pin or {}).get("until") or 0, (review or {}).get("until") or 0),
+        last_ok_at=(last_ok or {}).get("at") or 0,
+        last_ok_id=(last_ok or {}).get("id") or "",
+    )
+
+
+def alternations(trail: Sequence[tuple[int, str, str]], changed_at: Sequence[int] = ()) -> int:
+    """How often the outcome turned with nothing known to have changed: neither the facts nor (`changed_at`, us) the log."""
+    count = 0
+    for (a_at, a, a_facts), (b_at, b, b_facts) in zip(trail, trail[1:], strict=False):
+        if a == b or (a_facts and b_facts and a_facts != b_facts):
+            continue
+        if not any(a_at < c <= b_at for c in changed_at):
+            count += 1
+    return count
+
+
+def fingerprint(facts: object) -> str:
+    """A short text equal for equal facts, "" when there are none."""
+    if not isinstance(facts, dict) or not any(facts.get(k) for k in ("head", "deps", "files", "env")):
+        return ""
+    flat: list[str] = []
+    for name in ("head", "deps", "files", "env"):
+        value = facts.get(name)
+        flat.append(",".join(f"{k}={value[k]}" for k in sorted(value)) if isinstance(value, dict) else str(value or ""))
+    return "|".join(flat)
+
+
+def _origin(entry: Mapping[str, Any]) -> str:
+    return entry.get("origin") or "observed"
+
+
+def _distinct(values: list[Any]) -> list[Any]:
+    return list(dict.fromkeys(values))[:4]
+
+
+def _same_moment(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
+    """Were `a` and `b` parallel (or doubly reported) calls of one batch? They are one observation."""
+    if (a.get("session") or "") != (b.get("session") or "") or a.get("t") != b.get("t"):
+        return False
+    if a.get("call") and a.get("call") == b.get("call"):
+        return True
+    turn_a, turn_b = a.get("turn"), b.get("turn")
+    if isinstance(turn_a, int) and isinstance(turn_b, int) and turn_a >= 0 and turn_b >= 0:
+        return turn_a == turn_b and (a.get("agent") or "") == (b.get("agent") or "")
+    return abs((a.get("at") or 0) - (b.get("at") or 0)) < SAME_MOMENT_US and bool(a.get("call") and b.get("call"))
+
+
+def _moments(ordered: list[Entry]) -> list[Entry]:
+    out: list[Entry] = []
+    for e in ordered:
+        if out and _same_moment(out[-1], e):
+            out[-1] = e
+        else:
+            out.append(e)
+    return out
+
+
+def _identical(observed: list[Entry], main: Entry) -> list[Entry]:
+    run: list[Entry] = []
+    for e in reversed(_moments(observed)):
+        if (e.get("cls"), e.get("sig")) != (main.get("cls"), main.get("sig")):
+            break
+        if run and fingerprint(e.get("facts")) != fingerprint(run[-1].get("facts")):
+            break  # something was different in between: the count starts anew
+        run.append(e)
+    run.reverse()
+    return run
+
+
+def _state(ordered: list[Entry], main: Entry, last_ok: Entry | None, now: int) -> tuple[str, str, str]:
+    """(state, why, id of the event that caused it) for the newest failure `main`."""
+    at = order(main)
+    if last_ok is not None and order(last_ok) > at:
+        return "cleared", "the same action succeeded later", last_ok.get("id") or ""
+    for e in reversed(ordered):
+        t = e.get("t") or ""
+        if t in _CLOSERS and order(e) > at:
+            why = e.get("text") or f"{_CLOSERS[t]} by {_origin(e)}"
+            return _CLOSERS[t], why, e.get("by") or e.get("id") or ""
+    for e in reversed(ordered):
+        if e.get("t") == "snooze":
+            if (e.get("until") or 0) > now:
+                return "snoozed", e.get("text") or "snoozed", e.get("id") or ""
+            break  # only the newest snooze counts: a shorter one set later ends an earlier longer one
+    return "open", "", ""

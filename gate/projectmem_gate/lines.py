@@ -1,0 +1,133 @@
+"""Text helpers of the judgement half: lazily compiled patterns, cleaned output, the program a part runs.
+
+Patterns are compiled on first use and kept: compiling at import would cost every hook process milliseconds.
+"""
+
+from __future__ import annotations
+
+import re
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from projectmem_gate.model import Part
+
+HEAD_CHARS, TAIL_CHARS = 16_000, 48_000
+
+_COMPILED: dict[str, re.Pattern[str]] = {}
+
+# Programs that only start another one: looked through to find what really ran, with the words that may follow them.
+_WRAPPERS = {
+    "sudo": (),
+    "doas": (),
+    "time": (),
+    "nice": (),
+    "nohup": (),
+    "env": (),
+    "stdbuf": (),
+    "command": (),
+    "exec": (),
+    "rtk": (),
+    "xvfb-run": (),
+    "npx": (),
+    "bunx": (),
+    "uvx": (),
+    "pipx": ("run",),
+    "uv": ("run",),
+    "poetry": ("run",),
+    "pipenv": ("run",),
+    "pdm": ("run",),
+    "hatch": ("run",),
+    "rye": ("run",),
+    "conda": ("run",),
+    "bundle": ("exec",),
+    "pnpm": ("exec", "dlx"),
+    "yarn": ("exec", "dlx"),
+    "npm": ("exec",),
+    "mise": ("exec", "x"),
+    "direnv": ("exec",),
+    "dotenv": (),
+    "timeout": (),
+    "gtimeout": (),
+}
+
+
+def rx(pattern: str) -> re.Pattern[str]:
+    """The compiled pattern (multi-line), from a process-wide cache."""
+    found = _COMPILED.get(pattern)
+    if found is None:
+        found = _COMPILED[pattern] = re.compile(pattern, re.MULTILINE)
+    return found
+
+
+def clean(output: str) -> str:
+    """`output` without colour codes and carriage returns, its middle cut out when it is very long."""
+    if len(output) > HEAD_CHARS + TAIL_CHARS:
+        output = output[:HEAD_CHARS] + "\n...\n" + output[-TAIL_CHARS:]
+    if "\x1b" in output:
+        output = rx(r"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])").sub("", output)
+    if "\r" in output:
+        output = output.replace("\r\n", "\n").replace("\r", "\n")
+    return output
+
+
+def tail_lines(text: str, count: int) -> list[str]:
+    """The last `count` lines that are not blank."""
+    return [line for line in text.rsplit("\n", count * 3)[-count * 3 :] if line.strip()][-count:]
+
+
+def basename(path: str) -> str:
+    """The last component of a path, either slash."""
+    return path.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1]
+
+
+def _is_assignment(word: str) -> bool:
+    name, eq, _ = word.partition("=")
+    return bool(eq) and name.replace("_", "a").isalnum() and not name[:1].isdigit()
+
+
+def command_words(part: Part) -> list[str]:
+    """The part's words from the program that really runs onwards: assignments and pure wrappers are looked through."""
+    words = part.text.split()
+    i = 0
+    while i < len(words):
+        word = words[i]
+        if _is_assignment(word):
+            i += 1
+            continue
+        follow = _WRAPPERS.get(basename(word))
+        if follow is None:
+            break
+        rest = i + 1
+        if follow:
+            if rest >= len(words) or words[rest] not in follow:
+                break
+            rest += 1
+        while rest < len(words) and (
+            words[rest].startswith("-") or _is_assignment(words[rest]) or words[rest].rstrip("smh").isdigit()
+        ):
+            rest += 1
+        if rest >= len(words):
+            break
+        i = rest
+    return words[i:]
+
+
+def program(part: Part) -> str:
+    """Lower-case name of the program a shell part runs (`python -m x` is x), "" when it has none."""
+    words = command_words(part)
+    if not words:
+        return ""
+    name = basename(words[0].strip("'\"")).lower()
+    if name.startswith(("python", "pypy")) and name.rstrip("0123456789.") in ("python", "pypy"):
+        name = "python"
+        if len(words) > 2 and words[1] == "-m":
+            return words[2].lower()
+    return name[:-4] if name.endswith((".exe", ".cmd", ".bat")) else name
+
+
+def subcommand(part: Part) -> str:
+    """First word after the program that is not an option, "" when there is none."""
+    for word in command_words(part)[1:]:
+        if not word.startswith("-"):
+            return word
+    return ""

@@ -1,0 +1,108 @@
+"""What the agent reads: at most about 120 tokens, everything recorded fenced as data, never as instruction."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from projectmem_gate.decide import Finding
+    from projectmem_gate.history import Record
+
+MAX_CHARS = 620
+_ACTION, _SIGNATURE, _REMEDY, _HUMAN = 70, 130, 80, 160
+ID_CHARS = 18  # of a UUIDv7: the millisecond and 12 bits more; the first 8 alone are shared by all events of a minute
+
+SECOND = 1_000_000
+_SPANS = ((86_400, "day", "days"), (3600, "h", "h"), (60, "min", "min"))
+
+
+def render(finding: Finding, by: str, remedy: Mapping[str, str], now: int) -> str:
+    """The text for one objection. `by` answers an ask; `remedy` is {"id", "text"} or {}."""
+    record = finding.record
+    lines = _human(finding) if record is None else _recorded(finding, record, remedy, now)
+    if finding.verdict == "ask":
+        lines.append(
+            "Refused once; repeat the call unchanged if you mean it."
+            if by == "agent"
+            else "A person is asked whether it may run."
+        )
+    return "\n".join(lines)[:MAX_CHARS]
+
+
+def _human(finding: Finding) -> list[str]:
+    human = finding.human or {}
+    why = fence(str(human.get("reason") or ""), _HUMAN)
+    text = f"projectmem: {finding.rule.replace('.', ' ', 1)} covers `{fence(str(human.get('pattern') or ''), _ACTION)}`"
+    lines = [f"{text}: {why}" if why else f"{text}."]
+    lines.append(
+        "A person's rule: it stands until they clear it." if human.get("origin", "human") == "human" else "Noted by an agent."
+    )
+    return lines
+
+
+def _recorded(finding: Finding, record: Record, remedy: Mapping[str, str], now: int) -> list[str]:
+    times = f", {finding.identical} times in a row" if finding.identical > 1 else ""
+    code = f"exit {record.exit}, " if record.exit is not None else ""
+    who = _who(record)
+    first = f"projectmem: `{fence(record.text, _ACTION)}` failed {ago(now - record.at)}{f' ({who})' if who else ''}{times}: {code}{record.cls}."
+    lines = [first]
+    if record.sig:
+        lines.append(f"Error, quoted as data: <<{fence(record.sig, _SIGNATURE)}>>")
+    lines.append(_changed(finding))
+    if remedy:
+        lines.append(f"What worked instead: `{fence(remedy['text'], _REMEDY)}` ({short(remedy['id'])}).")
+    end = (
+        f"Lapses {within(finding.expires_at - now)} or when it succeeds."
+        if finding.expires_at
+        else "Pinned: stands until it succeeds."
+    )
+    lines.append(f"{end} Wrong? `projectmem dispute {short(record.id)}`")
+    return lines
+
+
+def _changed(finding: Finding) -> str:
+    if finding.state == "unknown":
+        return f"Not known whether that still holds ({finding.why})."
+    note = {"repeat.flaky": " It fails now and then: a re-run may pass.", "repeat.claimed": " Reported, not observed here."}
+    why = finding.why[:1].upper() + finding.why[1:]
+    return why + "." + note.get(finding.rule, "")
+
+
+def _who(record: Record) -> str:
+    names = list(dict.fromkeys(b[1] or b[0] for b in record.by if b[1] or b[0]))
+    return ", ".join(fence(n, 24) for n in names[:2])
+
+
+def short(id: str) -> str:
+    """A prefix of an event id that names one event."""
+    return fence(id, ID_CHARS + 3)[:ID_CHARS]
+
+
+def fence(text: str, limit: int) -> str:
+    """One line of at most `limit` characters that cannot end its fence: no control characters, backticks or `>>`."""
+    flat = "".join(c if c.isprintable() else " " for c in text[: limit * 4])
+    while ">>" in flat or "<<" in flat:
+        flat = flat.replace("<<", "<").replace(">>", ">")
+    flat = " ".join(flat.replace("`", "'").split())
+    return flat if len(flat) <= limit else flat[: limit - 3] + "..."
+
+
+def ago(us: int) -> str:
+    """`just now`, `10 min ago`, `3 h ago`, `2 days ago`."""
+    seconds = us // SECOND
+    return "just now" if seconds < 60 else f"{_span(seconds)} ago"
+
+
+def within(us: int) -> str:
+    """`in 10 min`, `in 23 h`, `now`."""
+    seconds = us // SECOND
+    return "within a minute" if seconds < 60 else f"in {_span(seconds)}"
+
+
+def _span(seconds: int) -> str:
+    for size, one, many in _SPANS:
+        if seconds >= size:
+            n = seconds // size
+            return f"{n} {one if n == 1 else many}"
+    return "a moment"

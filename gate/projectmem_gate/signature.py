@@ -1,0 +1,147 @@
+"""The lines that show a failure, and the signature made of them: the error without its volatile parts.
+
+The same failure gives the same signature on another day, in another worktree, with another process id or temporary folder.
+"""
+
+from __future__ import annotations
+
+from projectmem_gate.lines import basename, clean, rx, tail_lines
+from projectmem_gate.telling import is_exception
+
+MAX_SIGNATURE = 200
+MAX_EXCERPT = 1000
+
+# Most telling first: of the lines that match, those of the first pattern that matches any are the error. Cheap filter first.
+_TELLING: tuple[tuple[tuple[str, ...], str], ...] = (
+    (("command not found", ": not found", "is not recognized"), r"command not found|^\S*sh: (?:\d+: |line \d+: )?\S+: not found|is not recognized as an? "),
+    (("tool_use_error>",), r"^<tool_use_error>"),
+    (("error[E", "error TS", "error CS"), r"error\[E\d+\]|\berror (?:TS|CS)\d+"),
+    (("FAILED ", "ERROR "), r"^(?:FAILED|ERROR) \S+\.py"),
+    (("--- FAIL",), r"^\s*--- FAIL: "),
+    ((".go:",), r"^(?:vet: )?(?:\./)?\S+\.go:\d+:\d+: "),
+    (("FAIL:", "ERROR:"), r"^(?:FAIL|ERROR): \w+ \("),
+    (("(fail)", "✗", "✘", " FAIL "), r"^\s*(?:\(fail\)|✗|✘)|^\s*FAIL\s"),
+    (("rror: ", "rror["), r"^\S+:\d+(?::\d+)?:? (?:fatal )?error"),
+    (("fatal: ",), r"^fatal: "),
+    (("panic: ",), r"^panic: "),
+    (("npm ERR!", "npm error"), r"^npm (?:ERR!|error) (?!code |path |errno |command |A complete|syscall |signal |lifecycle )"),
+    (("rror: ", "RROR: ", "rror - "), r"^(?:[│|✗×!] *)?(?:\S+: )?(?:\[?[Ee]rror\]?|ERROR)(?: response from daemon)?: \S"),
+    (("rror: ", "xception: "), r"^(?:Uncaught )?[A-Za-z]*(?:Error|Exception)(?: \[\w+\])?: "),
+    (("✖", "×"), r"^\s*[✖×] "),
+    (("o such file", "annot ", "an't ", "not found", "enied", "nknown ", "nrecognized", "nvalid ", "not exist", "refused", "ailed"),
+     r"[Nn]o such file|[Cc]annot |[Cc]an't |not found|[Dd]enied|[Uu]nknown |[Uu]nrecognized|[Ii]nvalid |not exist|refused|[Ff]ailed"),
+    (("rror",), r"[Ee]rror"),
+    (("***",), r"^g?make(?:\[\d+\])?: \*\*\* "),
+)  # fmt: skip
+_NOISE = (
+    "$ ",
+    "> ",
+    "+ ",
+    "=== RUN",
+    "Exit code ",
+    "<returncode>",
+    "ok  \t",
+    "warning:",
+    "Warning:",
+    "Exit status",
+    "platform ",
+    "rootdir:",
+)
+MANY = 3  # failing tests or compile errors that make up one signature
+
+
+def telling_lines(output: str) -> list[str]:
+    """The lines that say what went wrong, at most three, in order of occurrence; [] for silent failures."""
+    text = clean(output)
+    traced = _exception(text)
+    lines = [line for line in text.split("\n") if line.strip()]
+    for needles, pattern in _TELLING:
+        if any(n in text for n in needles):
+            match = rx(pattern).search
+            hits = list(dict.fromkeys(line for line in lines if match(line) and not line.lstrip().startswith(_NOISE)))
+            if hits:
+                if traced and needles[0] not in ("command not found", "FAILED ", "FAIL:"):
+                    break
+                return _some(hits)
+    if traced:
+        return [traced]
+    plain = [line for line in lines if not line.lstrip().startswith(_NOISE)]
+    return plain[-1:]
+
+
+def _some(hits: list[str]) -> list[str]:
+    """A stable choice of several failing lines: sorted, as many runners report in random order."""
+    if hits[0].startswith(("FAILED ", "ERROR ", "--- FAIL", "FAIL: ", "ERROR: ")):
+        hits = sorted(hits)
+    return hits[:MANY] if hits[0][:1] != "<" else hits[:1]
+
+
+def _exception(text: str) -> str:
+    """The exception of the last Python traceback, "" when there is none."""
+    at = text.rfind("Traceback (most recent call last)")
+    if at < 0:
+        return ""
+    for line in text[at:].split("\n")[1:]:
+        if line[:1] not in ("", " ", "\t") and is_exception(line):
+            return line
+    last = tail_lines(text, 1)
+    return last[0] if last and last[0][:1] != " " else ""
+
+
+def signature(cls: str, text: str) -> str:
+    """`text` (an output, or its telling lines) as a signature of at most 200 characters. Equal failures, equal signatures."""
+    lines = [normal(line) for line in telling_lines(text)]
+    return " | ".join(dict.fromkeys(line for line in lines if line))[:MAX_SIGNATURE] or (f"{cls} without output" if cls else "")
+
+
+def normal(line: str) -> str:
+    """One line without what differs between two runs of the same failure."""
+    line = line.strip()
+    for start in ("<tool_use_error>", "Error: Exit code"):
+        line = line.removeprefix(start)
+    line = line.split("</tool_use_error>", 1)[0]
+    if "Ran " in line or "passed" in line or " in " in line:
+        line = rx(r"\b\d+ (?:passed|skipped|deselected|warnings?|xfailed|xpassed)\b,? ?").sub("", line)
+    line = rx(r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?").sub("<time>", line)
+    line = rx(r"\[?\b\d\d:\d\d:\d\d(?:[.,]\d+)?\b\]?").sub("<time>", line)
+    line = rx(r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b").sub("<id>", line)
+    line = rx(r"\b0x[0-9a-fA-F]+\b").sub("<hex>", line)
+    line = rx(r"\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,64}\b").sub("<hex>", line)
+    line = rx(r"\b(?:sha256:)?[0-9a-f]{32,}\b").sub("<hex>", line)
+    if "/" in line or "\\" in line:
+        line = rx(r"(?<![\w<])(?:[A-Za-z]:)?[\w.~@+\-]*(?:[/\\][\w.~@+\-]+){1,}/?").sub(_shorten_path, line)
+    line = rx(r"\b(?:tmp|temp|pytest-of-|pytest-)[\w\-]*\d[\w\-]*").sub("<tmp>", line)
+    line = rx(r":\d+(?::\d+)?(?=$|[\s:,)\]'\"])").sub(":<n>", line)
+    line = rx(r"\(\d+,\d+\)").sub("(<n>)", line)
+    line = rx(r"\b(line|lines|pid|PID|port|process|job|Process) #?\d+").sub(r"\1 <n>", line)
+    line = rx(r"\b\d+(?:\.\d+)?\s?(?:ms|µs|us|ns|secs?|seconds?|s|m\d+s|min|minutes|[KMG]i?B|bytes)\b").sub("<t>", line)
+    line = rx(r"\b\d{5,}\b").sub("<n>", line)
+    return " ".join(line.split())
+
+
+def _shorten_path(match: object) -> str:
+    text: str = match.group(0)  # type: ignore[attr-defined]
+    if "//" in text or text.startswith(("http", "www.")):
+        return text
+    if rx(r"(?:^|/)(?:tmp|T|folders)/").search(text) and not rx(r"\.\w{1,5}$").search(text):
+        return "<tmp>"
+    return basename(text)
+
+
+def excerpt(output: str) -> str:
+    """What a person would look at: the telling lines and some around them, at most 1,000 characters."""
+    text = clean(output).strip()
+    if len(text) <= MAX_EXCERPT:
+        return text
+    lines = text.split("\n")
+    telling = telling_lines(text)
+    at = next((i for i, line in enumerate(lines) if telling and line == telling[0]), len(lines) - 8)
+    chosen: list[str] = []
+    size = 0
+    for line in lines[max(0, at - 2) : at + 14]:
+        piece = line[:240]
+        if size + len(piece) + 1 > MAX_EXCERPT:
+            break
+        chosen.append(piece)
+        size += len(piece) + 1
+    return "\n".join(chosen).strip("\n") or text[-MAX_EXCERPT:]
