@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-
 from projectmem_projections import fold
 from projectmem_projections.memory import MemoryState
 from projectmem_projections.snapshot import Snapshot
