@@ -157,10 +157,11 @@ def _repairs(part: Part) -> bool:
 
 
 def _by_people(action: Action, parts: Sequence[Part], policy: Policy, labels: Iterable[Mapping[str, Any]]) -> list[Finding]:
-    found: list[Finding] = []
-    for rule in policy.rules:
-        if rule.effect != ALLOW and any(rule_matches(rule.target, rule.pattern, action, p) for p in parts):
-            found.append(Finding(rule.effect, f"rule.{rule.name}", human={"reason": rule.reason, "pattern": rule.pattern}))
+    found = [
+        Finding(r.effect, f"rule.{r.name}", human={"reason": r.reason, "pattern": r.pattern})
+        for r in policy.rules
+        if r.effect != ALLOW and any(rule_matches(r.target, r.pattern, action, p) for p in parts)
+    ]
     for label in labels:
         name, target, pattern = label.get("label"), label.get("target"), label.get("pattern")
         if not (isinstance(name, str) and isinstance(target, str) and isinstance(pattern, str)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from projectmem_gate.lines import clean, program, rx, subcommand
+from projectmem_gate.lines import clean, names, program, rx, subcommand
 from projectmem_gate.signature import telling_lines
 from projectmem_gate.telling import groups, is_exception, tells
 
@@ -15,9 +15,12 @@ _MARKS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("command-not-found", ("command not found", "is not recognized as a", "executable file not found", "exec format error")),
     ("missing-dependency", (
         "modulenotfounderror", "no module named", "cannot find module", "cannot find package", "no required module provides",
-        "err_module_not_found", "module not found", "can't resolve '", "could not find gem", "can't find crate", "missing go.sum entry",
-        "cannot find -l", "fatal error: ", "cannot open shared object", "could not resolve dependency", "not installed", "is not in std",
-        "no matching distribution", "run `npm install`", "run npm install", "failed to resolve import", "classnotfoundexception",
+        "err_module_not_found", "module not found", "can't resolve '", "could not find gem", "can't find crate",
+        "missing go.sum entry",
+        "cannot find -l", "fatal error: ", "cannot open shared object", "could not resolve dependency", "not installed",
+        "is not in std",
+        "no matching distribution", "run `npm install`", "run npm install", "failed to resolve import",
+        "classnotfoundexception",
         "is not in your go.mod", "importerror: cannot import", "could not find a version", "missing peer",
     )),
     ("lock", (
@@ -25,23 +28,30 @@ _MARKS: tuple[tuple[str, tuple[str, ...]], ...] = (
         "address already in use", "port is already allocated", "another process", "waiting for file lock", "text file busy",
         "unable to lock", "could not lock", "state lock", "already running", "is locked by", "another git process",
     )),
-    ("timeout", ("timed out after", "execution timed out", "deadline exceeded", "timeoutexpired", "operation timed out", "command timed out")),
+    ("timeout", ("timed out after", "execution timed out", "deadline exceeded", "timeoutexpired", "operation timed out",
+    "command timed out")),
     ("protected-resource", (
         "protected branch", "read-only file system", "gh006", "gh013", "hook declined", "is protected", "refusing to",
         "repository rule violations", "blocked by policy", "sandbox", "not allowed by", "pre-commit hook", "is archived",
     )),
     ("network", (
-        "could not resolve host", "connection refused", "connection reset", "network is unreachable", "name resolution", "enotfound",
-        "econnrefused", "econnreset", "etimedout", "getaddrinfo", "tls handshake", "502 bad gateway", "503 service", "rate limit",
+        "could not resolve host", "connection refused", "connection reset", "network is unreachable", "name resolution",
+        "enotfound",
+        "econnrefused", "econnreset", "etimedout", "getaddrinfo", "tls handshake", "502 bad gateway", "503 service",
+        "rate limit",
         "http 429", "429 too many", "i/o timeout", "no route to host", "self_signed_cert", "certificate verify failed", "x509:",
         "couldn't connect to server", "failed to connect", "connection timed out", "socket hang up", "could not connect to",
-        "the remote end hung up", "fetch failed", "no such host", "server is temporarily", "cannot connect to the docker daemon",
+        "the remote end hung up", "fetch failed", "no such host", "server is temporarily",
+        "cannot connect to the docker daemon",
     )),
     ("auth", (
-        "permission denied", "eacces", "access denied", "accessdenied", "unauthorized", "http 401", "status 401", "403 forbidden", "http 403",
-        "authentication failed", "could not read username", "credential", "not logged in", "login required", "log in", "invalid token",
+        "permission denied", "eacces", "access denied", "accessdenied", "unauthorized", "http 401", "status 401",
+        "403 forbidden", "http 403",
+        "authentication failed", "could not read username", "credential", "not logged in", "login required", "log in",
+        "invalid token",
         "expired token", "token has expired", "bad credentials", "auth login", "publickey", "operation not permitted", "eperm",
-        "permissionerror", "not authenticated", "requires authentication", "forbidden", "must be authenticated", "401 unauthorized",
+        "permissionerror", "not authenticated", "requires authentication", "forbidden", "must be authenticated",
+        "401 unauthorized",
     )),
     ("resource", (
         "no space left", "out of memory", "heap out of memory", "cannot allocate memory", "oomkilled", "too many open files",
@@ -49,26 +59,36 @@ _MARKS: tuple[tuple[str, tuple[str, ...]], ...] = (
     )),
 )  # fmt: skip
 _USAGE = (
-    "usage:", "unknown option", "unrecognized", "unrecognised", "unknown command", "invalid option", "illegal option", "unknown flag",
+    "usage:", "unknown option", "unrecognized", "unrecognised", "unknown command", "invalid option", "illegal option",
+    "unknown flag",
     "no such option", "unexpected argument", "missing script", "script not found", "no rule to make target", "no such command",
     "is not a git command", "invalid choice", "required argument", "unknown shorthand", "no matches found", "syntax error near",
-    "parse error near", "unexpected eof while looking", "unknown argument", "invalid argument", "too many arguments", "unknown subcommand",
-    "is not a known", "no such file or directory", "does not exist", "cannot access", "pathspec", "unknown revision", "not a git repository",
-    "no such task", "no task ", "unexpected option", "flag provided but not defined", "flag needs an argument", "accepts ", "requires at least",
-    "no upstream", "missing required", "bad revision", "not a valid", "can't find session", "unknown json field", "must be specified",
-    "invalid reference", "unmatched", "event not found", "not a directory", "is a directory", "ambiguous argument", "expected one of",
-    "unterminated", "unknown skill", "inputvalidationerror", "invalid tool parameters", "error: no such", "could not find", "needed a single revision",
+    "parse error near", "unexpected eof while looking", "unknown argument", "invalid argument", "too many arguments",
+    "unknown subcommand",
+    "is not a known", "no such file or directory", "does not exist", "cannot access", "pathspec", "unknown revision",
+    "not a git repository",
+    "no such task", "no task ", "unexpected option", "flag provided but not defined", "flag needs an argument",
+    "accepts ", "requires at least",
+    "no upstream", "missing required", "bad revision", "not a valid", "can't find session", "unknown json field",
+    "must be specified",
+    "invalid reference", "unmatched", "event not found", "not a directory", "is a directory", "ambiguous argument",
+    "expected one of",
+    "unterminated", "unknown skill", "inputvalidationerror", "invalid tool parameters", "error: no such",
+    "could not find", "needed a single revision",
     "couldn't find", "no configuration file", "specify a command", "bad substitution", "missing argument", "invalid value",
 )  # fmt: skip
 _EDIT_MISMATCH = (
-    "not found in file", "not been read", "modified since", "unexpectedly modified", "matches of the string", "verification failed",
-    "expected lines", "old_string", "no changes to make", "are exactly the same", "did not appear", "no replacement", "multiple occurrences",
-    "failed to find", "does not match", "new syntax error", "string to replace", "hunk", "patch failed", "patch does not apply", "could not find",
+    "not found in file", "not been read", "modified since", "unexpectedly modified", "matches of the string",
+    "verification failed",
+    "expected lines", "old_string", "no changes to make", "are exactly the same", "did not appear", "no replacement",
+    "multiple occurrences",
+    "failed to find", "does not match", "new syntax error", "string to replace", "hunk", "patch failed",
+    "patch does not apply", "could not find",
     "not found in", "must match exactly", "invalid patch", "0 occurrences", "appears more than once",
 )  # fmt: skip
 _TESTERS = ("pytest", "unittest", "jest", "node-test", "bun", "playwright", "rspec")
 _BUILDERS = ("tsc", "eslint", "biome", "cc", "ruff", "mypy", "golangci-lint", "gradle", "mvn", "dotnet", "cargo", "make")
-_INTERPRETERS = frozenset(["python", "node", "deno", "ruby", "perl", "php", "java", "tsx", "ts-node", "bash", "sh", "zsh"])
+_INTERPRETERS = names("python node deno ruby perl php java tsx ts-node bash sh zsh")
 _COLLECTION = (
     "errors during collection",
     "error during collection",

@@ -6,7 +6,7 @@ or `unknown` (a fact could not be compared: at most a warning), and one phrase t
 
 from __future__ import annotations
 
-from projectmem_gate.lines import basename
+from projectmem_gate.lines import basename, names
 from projectmem_gate.relevance import (
     is_config,
     is_document,
@@ -33,54 +33,12 @@ WORKSPACE = ("build", "test", "runtime", "timeout", "resource", "unknown")
 COOLED = {"network": 600 * SECOND, "lock": 600 * SECOND}
 
 # Programs whose runs cannot put a missing command or package in place.
-_NO_INSTALLER = frozenset(
-    [
-        "python",
-        "node",
-        "deno",
-        "ruby",
-        "perl",
-        "php",
-        "java",
-        "go",
-        "gh",
-        "git",
-        "curl",
-        "tsx",
-        "ts-node",
-        "awk",
-        "sed",
-        "psql",
-        "sqlite3",
-        "mysql",
-        "redis-cli",
-        "open",
-        "code",
-        "tmux",
-    ]
+_NO_INSTALLER = names(
+    """
+    python node deno ruby perl php java go gh git curl tsx ts-node awk sed psql sqlite3 mysql redis-cli open code tmux
+    """
 )
-_SYSTEM_MANAGERS = frozenset(
-    [
-        "brew",
-        "apt",
-        "apt-get",
-        "apk",
-        "dnf",
-        "yum",
-        "pacman",
-        "nix",
-        "mise",
-        "asdf",
-        "cargo",
-        "go",
-        "pipx",
-        "uv",
-        "choco",
-        "scoop",
-        "winget",
-        "snap",
-    ]
-)
+_SYSTEM_MANAGERS = names("brew apt apt-get apk dnf yum pacman nix mise asdf cargo go pipx uv choco scoop winget snap")
 
 
 def judge(
@@ -105,11 +63,11 @@ def judge(
 
 def changes_after(record: Record, facts: Mapping[str, Any], after: int, until: int = 1 << 62) -> list[tuple[str, str, int]]:
     """The changes on record with after < at <= until, as (type, subject, at); malformed rows are left out."""
-    out: list[tuple[str, str, int]] = []
-    for row in facts.get("changes") or ():
-        if isinstance(row, (list, tuple)) and len(row) >= 3 and isinstance(row[2], int) and after < row[2] <= until:
-            out.append((str(row[0]), str(row[1]), row[2]))
-    return out
+    return [
+        (str(row[0]), str(row[1]), row[2])
+        for row in facts.get("changes") or ()
+        if isinstance(row, (list, tuple)) and len(row) >= 3 and isinstance(row[2], int) and after < row[2] <= until
+    ]
 
 
 def matters(record: Record, change: tuple[str, str, int] | Sequence[Any], session: str = "") -> str:
@@ -226,30 +184,10 @@ def _usage(record: Record, kind: str, subject: str) -> str:
     return ""
 
 
-_TASK_RUNNERS = frozenset(
-    [
-        "npm",
-        "pnpm",
-        "yarn",
-        "bun",
-        "make",
-        "gmake",
-        "just",
-        "task",
-        "mise",
-        "composer",
-        "rake",
-        "gradle",
-        "tox",
-        "nox",
-        "poetry",
-        "uv",
-        "hatch",
-        "cargo",
-        "deno",
-        "turbo",
-        "nx",
-    ]
+_TASK_RUNNERS = names(
+    """
+    npm pnpm yarn bun make gmake just task mise composer rake gradle tox nox poetry uv hatch cargo deno turbo nx
+    """
 )
 
 

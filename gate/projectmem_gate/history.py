@@ -218,7 +218,7 @@ def fold(key: str, entries: Iterable[Entry], now: int) -> Record | None:
 def alternations(trail: Sequence[tuple[int, str, str]], changed_at: Sequence[int] = ()) -> int:
     """How often the outcome turned with nothing known to have changed: neither the facts nor (`changed_at`, us) the log."""
     count = 0
-    for (a_at, a, a_facts), (b_at, b, b_facts) in zip(trail, trail[1:], strict=False):
+    for (a_at, a, a_facts), (b_at, b, b_facts) in zip(trail, trail[1:], strict=False):  # noqa: RUF007
         if a == b or (a_facts and b_facts and a_facts != b_facts):
             continue
         if not any(a_at < c <= b_at for c in changed_at):

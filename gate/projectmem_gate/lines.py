@@ -51,6 +51,11 @@ _WRAPPERS = {
 }
 
 
+def names(text: str) -> frozenset[str]:
+    """The words of `text` as a set: how this package writes its tables of programs."""
+    return frozenset(text.split())
+
+
 def rx(pattern: str) -> re.Pattern[str]:
     """The compiled pattern (multi-line), from a process-wide cache."""
     found = _COMPILED.get(pattern)

@@ -42,14 +42,18 @@ _STARTS: tuple[tuple[str, str], ...] = (
     ("Cancelled: parallel tool call", CANCELLED),
     ("Cancelled", CANCELLED),
 )
-_EDIT_FAILED = ("String to replace not found", "apply_patch verification failed", "File has not been read yet", "File has been modified",
-                "File has been unexpectedly modified", "Your proposed edit has introduced", "Error: ", "error: ", "InputValidationError",
-                "File does not exist", "Path does not exist", "No changes to make", "Found ", "Script failed", "No replacement was performed")  # fmt: skip
+_EDIT_FAILED = (
+    "String to replace not found", "apply_patch verification failed", "File has not been read yet", "File has been modified",
+    "File has been unexpectedly modified", "Your proposed edit has introduced", "Error: ", "error: ", "InputValidationError",
+    "File does not exist", "Path does not exist", "No changes to make", "Script failed", "No replacement was performed",
+)  # fmt: skip
 
 # Exit codes that are an answer, not a failure: (program, subcommand or "") -> codes.
 _BENIGN: dict[tuple[str, str], tuple[int, ...]] = {
-    **{(p, ""): (1,) for p in ("grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "diff", "colordiff", "cmp", "comm", "test", "[", "[[",
-                               "which", "type", "command", "pgrep", "pidof", "pkill", "killall", "lsof", "expr", "false", "fuser", "zipinfo")},
+    **{(p, ""): (1,) for p in (
+        "grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "diff", "colordiff", "cmp", "comm", "test", "[", "[[", "which",
+        "type", "command", "pgrep", "pidof", "pkill", "killall", "lsof", "expr", "false", "fuser",
+    )},
     ("git", "grep"): (1,),
     ("git", "diff"): (1,),
     ("git", "diff-index"): (1,),
@@ -218,7 +222,8 @@ def _shell_error(text: str) -> str:
     if "not found" not in text and "o such file" not in text:
         return ""
     m = rx(
-        r"^(?:\S*sh: |\(eval\):|\S+: )?(?:line )?(?:\d+: )?(?:(\S+): command not found|command not found: (\S+)|no such file or directory: (\S+))$"
+        r"^(?:\S*sh: |\(eval\):|\S+: )?(?:line )?(?:\d+: )?"
+        r"(?:(\S+): command not found|command not found: (\S+)|no such file or directory: (\S+))$"
     ).search(text)
     m = m or rx(r"^\S*sh:\d+: (?:command not found|no such file or directory): (\S+)").search(text)
     m = m or rx(r"^\S*sh: (?:line )?\d+: (\S+): (?:command )?not found").search(text)

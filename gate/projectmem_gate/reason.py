@@ -45,8 +45,8 @@ def _recorded(finding: Finding, record: Record, remedy: Mapping[str, str], now: 
     times = f", {finding.identical} times in a row" if finding.identical > 1 else ""
     code = f"exit {record.exit}, " if record.exit is not None else ""
     who = _who(record)
-    first = f"projectmem: `{fence(record.text, _ACTION)}` failed {ago(now - record.at)}{f' ({who})' if who else ''}{times}: {code}{record.cls}."
-    lines = [first]
+    when = f"{ago(now - record.at)}{f' ({who})' if who else ''}{times}"
+    lines = [f"projectmem: `{fence(record.text, _ACTION)}` failed {when}: {code}{record.cls}."]
     if record.sig:
         lines.append(f"Error, quoted as data: <<{fence(record.sig, _SIGNATURE)}>>")
     lines.append(_changed(finding))

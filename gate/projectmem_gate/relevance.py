@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from projectmem_gate.lines import basename
+from projectmem_gate.lines import basename, names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +27,8 @@ _CONFIG = (
     ".mod",
 )
 _CONFIG_NAMES = (
-    "makefile", "gnumakefile", "justfile", "dockerfile", "containerfile", "gemfile", "rakefile", "procfile", "brewfile", "pipfile",
+    "makefile", "gnumakefile", "justfile", "dockerfile", "containerfile", "gemfile", "rakefile", "procfile", "brewfile",
+    "pipfile",
     "vagrantfile", "jenkinsfile", "package.json", "composer.json", "deno.json", "tsconfig.json", "package-lock.json", ".envrc",
     ".tool-versions", ".nvmrc", ".python-version", ".ruby-version", ".npmrc", ".yarnrc", "pom.xml", "conftest.py", "setup.py",
     "cmakelists.txt", "requirements.txt", "constraints.txt", "install.sh", "setup.sh", "bootstrap.sh",
@@ -35,118 +36,15 @@ _CONFIG_NAMES = (
 _PROFILES = (".zshrc", ".bashrc", ".profile", ".bash_profile", ".zprofile", ".zshenv", ".envrc", ".env", "config.fish")
 
 # Programs that are not built in the workspace: editing its sources cannot teach them another option.
-_EXTERNAL = frozenset(
-    [
-        "git",
-        "gh",
-        "docker",
-        "podman",
-        "kubectl",
-        "helm",
-        "terraform",
-        "aws",
-        "gcloud",
-        "az",
-        "npm",
-        "pnpm",
-        "yarn",
-        "bun",
-        "npx",
-        "make",
-        "cargo",
-        "go",
-        "rustc",
-        "python",
-        "pip",
-        "uv",
-        "poetry",
-        "ruff",
-        "black",
-        "mypy",
-        "pytest",
-        "eslint",
-        "prettier",
-        "tsc",
-        "node",
-        "deno",
-        "java",
-        "mvn",
-        "gradle",
-        "brew",
-        "apt",
-        "apt-get",
-        "grep",
-        "rg",
-        "sed",
-        "awk",
-        "find",
-        "ls",
-        "cat",
-        "head",
-        "tail",
-        "jq",
-        "yq",
-        "curl",
-        "wget",
-        "ssh",
-        "scp",
-        "rsync",
-        "tar",
-        "zip",
-        "unzip",
-        "ps",
-        "kill",
-        "lsof",
-        "tmux",
-        "psql",
-        "mysql",
-        "sqlite3",
-        "redis-cli",
-        "openssl",
-        "base64",
-        "xargs",
-        "sort",
-        "uniq",
-        "wc",
-        "cut",
-        "tr",
-        "mise",
-        "asdf",
-        "just",
-        "task",
-        "rtk",
-        "golangci-lint",
-        "gofmt",
-        "goimports",
-        "biome",
-        "vitest",
-        "jest",
-        "claude",
-        "codex",
-        "gemini",
-        "sleep",
-        "date",
-        "chmod",
-        "chown",
-        "mkdir",
-        "cp",
-        "mv",
-        "rm",
-        "test",
-        "diff",
-        "tree",
-        "stat",
-        "which",
-        "env",
-        "printf",
-        "echo",
-        "cd",
-        "read",
-        "glob",
-        "grep",
-        "webfetch",
-        "websearch",
-    ]
+_EXTERNAL = names(
+    """
+    git gh docker podman kubectl helm terraform aws gcloud az npm pnpm yarn bun npx make cargo go rustc python pip uv
+    poetry ruff black mypy pytest eslint prettier tsc node deno java mvn gradle brew apt apt-get grep rg sed awk find
+    ls cat head tail jq yq curl wget ssh scp rsync tar zip unzip ps kill lsof tmux psql mysql sqlite3 redis-cli
+    openssl base64 xargs sort uniq wc cut tr mise asdf just task rtk golangci-lint gofmt goimports biome vitest jest
+    claude codex gemini sleep date chmod chown mkdir cp mv rm test diff tree stat which env printf echo cd read glob
+    grep webfetch websearch
+    """
 )
 _DOC_TOOLS = (
     "lint",

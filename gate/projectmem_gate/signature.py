@@ -13,7 +13,8 @@ MAX_EXCERPT = 1000
 
 # Most telling first: of the lines that match, those of the first pattern that matches any are the error. Cheap filter first.
 _TELLING: tuple[tuple[tuple[str, ...], str], ...] = (
-    (("command not found", ": not found", "is not recognized"), r"command not found|^\S*sh: (?:\d+: |line \d+: )?\S+: not found|is not recognized as an? "),
+    (("command not found", ": not found", "is not recognized"),
+     r"command not found|^\S*sh: (?:\d+: |line \d+: )?\S+: not found|is not recognized as an? "),
     (("tool_use_error>",), r"^<tool_use_error>"),
     (("error[E", "error TS", "error CS"), r"error\[E\d+\]|\berror (?:TS|CS)\d+"),
     (("FAILED ", "ERROR "), r"^(?:FAILED|ERROR) \S+\.py"),
@@ -25,11 +26,13 @@ _TELLING: tuple[tuple[tuple[str, ...], str], ...] = (
     (("fatal: ",), r"^fatal: "),
     (("panic: ",), r"^panic: "),
     (("npm ERR!", "npm error"), r"^npm (?:ERR!|error) (?!code |path |errno |command |A complete|syscall |signal |lifecycle )"),
-    (("rror: ", "RROR: ", "rror - "), r"^(?:[│|✗×!] *)?(?:\S+: )?(?:\[?[Ee]rror\]?|ERROR)(?: response from daemon)?: \S"),
+    (("rror: ", "RROR: ", "rror - "), r"^(?:[│|✗\u00d7!] *)?(?:\S+: )?(?:\[?[Ee]rror\]?|ERROR)(?: response from daemon)?: \S"),
     (("rror: ", "xception: "), r"^(?:Uncaught )?[A-Za-z]*(?:Error|Exception)(?: \[\w+\])?: "),
-    (("✖", "×"), r"^\s*[✖×] "),
-    (("o such file", "annot ", "an't ", "not found", "enied", "nknown ", "nrecognized", "nvalid ", "not exist", "refused", "ailed"),
-     r"[Nn]o such file|[Cc]annot |[Cc]an't |not found|[Dd]enied|[Uu]nknown |[Uu]nrecognized|[Ii]nvalid |not exist|refused|[Ff]ailed"),
+    (("✖", "\u00d7"), r"^\s*[✖\u00d7] "),
+    (("o such file", "annot ", "an't ", "not found", "enied", "nknown ", "nrecognized", "nvalid ", "not exist", "refused",
+      "ailed"),
+     r"[Nn]o such file|[Cc]annot |[Cc]an't |not found|[Dd]enied|[Uu]nknown |[Uu]nrecognized|[Ii]nvalid |not exist|refused"
+     r"|[Ff]ailed"),
     (("rror",), r"[Ee]rror"),
     (("***",), r"^g?make(?:\[\d+\])?: \*\*\* "),
 )  # fmt: skip

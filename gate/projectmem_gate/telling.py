@@ -6,107 +6,28 @@ a pattern is compiled only for text in which it has a chance.
 
 from __future__ import annotations
 
-from projectmem_gate.lines import rx, tail_lines
+from projectmem_gate.lines import names, rx, tail_lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 # Programs that show other people's words: failure words in what they print mean nothing.
-QUOTING = frozenset(
-    [
-        "cat",
-        "bat",
-        "head",
-        "tail",
-        "less",
-        "more",
-        "grep",
-        "egrep",
-        "fgrep",
-        "rg",
-        "ag",
-        "ack",
-        "sed",
-        "awk",
-        "echo",
-        "printf",
-        "ls",
-        "find",
-        "fd",
-        "tree",
-        "jq",
-        "yq",
-        "cut",
-        "sort",
-        "uniq",
-        "wc",
-        "tr",
-        "diff",
-        "cmp",
-        "strings",
-        "xxd",
-        "hexdump",
-        "od",
-        "nl",
-        "column",
-        "tee",
-        "xargs",
-        "curl",
-        "wget",
-        "http",
-        "gh",
-        "glab",
-        "column",
-        "env",
-        "printenv",
-        "ps",
-        "history",
-        "journalctl",
-        "dmesg",
-        "man",
-        "help",
-        "base64",
-        "stat",
-        "file",
-        "which",
-        "type",
-        "whereis",
-        "date",
-        "sleep",
-        "true",
-        "false",
-        "test",
-        "[",
-        "tmux",
-        "screen",
-        "read",
-        "view",
-        "cd",
-        "pwd",
-        "export",
-    ]
+QUOTING = names(
+    """
+    cat bat head tail less more grep egrep fgrep rg ag ack sed awk echo printf ls find fd tree jq yq cut sort uniq wc
+    tr diff cmp strings xxd hexdump od nl column tee xargs curl wget http gh glab column env printenv ps history
+    journalctl dmesg man help base64 stat file which type whereis date sleep true false test [ tmux screen read view
+    cd pwd export
+    """
 )
 # `git log` and the like quote; the rest of git tells.
-_GIT_QUOTES = frozenset(
-    [
-        "log",
-        "show",
-        "diff",
-        "blame",
-        "grep",
-        "cat-file",
-        "ls-files",
-        "ls-tree",
-        "shortlog",
-        "reflog",
-        "notes",
-        "format-patch",
-        "whatchanged",
-        "rev-list",
-    ]
+_GIT_QUOTES = names(
+    """
+    log show diff blame grep cat-file ls-files ls-tree shortlog reflog notes format-patch whatchanged rev-list
+    """
 )
-_LOGS = frozenset(("logs", "log", "events", "inspect", "exec", "get", "describe", "ps"))
+_LOGS = names("logs log events inspect exec get describe ps")
 
 RULES: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("pytest", (" failed", " error"), r"^=*\s*(?:.*, )?[1-9]\d* (?:failed|errors?)\b.* in [\d.:]+"),
@@ -119,7 +40,8 @@ RULES: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("tsc", ("error TS",), r"\berror TS\d+"),
     ("eslint", ("✖",), r"✖ \d+ problems? \([1-9]\d* errors?"),
     ("biome", ("Found ",), r"^Found [1-9]\d* errors?"),
-    ("jest", ("failed", "failing"), r"^\s*(?:Tests:?|Test Suites:|Test Files)\s+(?:.*\b)?[1-9]\d* failed|^\s*[1-9]\d* (?:failing|failed)$"),
+    ("jest", ("failed", "failing"),
+     r"^\s*(?:Tests:?|Test Suites:|Test Files)\s+(?:.*\b)?[1-9]\d* failed|^\s*[1-9]\d* (?:failing|failed)$"),
     ("bun", (" fail",), r"^\s*[1-9]\d* fail$"),
     ("bun", ("error: ",), r"^error: (?!.*0 errors)"),
     ("node-test", ("# fail ", "not ok "), r"^(?:# fail [1-9]|not ok \d+)"),
@@ -196,7 +118,7 @@ _GROUPS: dict[str, tuple[str, ...]] = {
     "rspec": ("rspec",),
 }
 # Task runners and scripts: what fails below them may be any of these.
-_ANYTHING = (
+_ANYTHING: tuple[str, ...] = (
     "pytest",
     "unittest",
     "go",
@@ -235,7 +157,7 @@ _RUNNERS: dict[str, tuple[str, ...]] = {
     "pre-commit": (),
     "act": (),
 }
-PYTHONS = frozenset(("python", "uv", "poetry", "pipenv", "django-admin", "manage.py"))
+PYTHONS = names("python uv poetry pipenv django-admin manage.py")
 
 
 def quotes(program: str, sub: str) -> bool:
@@ -261,9 +183,9 @@ def groups(program: str) -> tuple[str, ...]:
 
 def tells(wanted: Iterable[str], text: str) -> bool:
     """Does `text` hold a verdict of failure by one of the groups?"""
-    names = set(wanted)
+    chosen = set(wanted)
     for group, needles, pattern in RULES:
-        if group in names and any(n in text for n in needles) and rx(pattern).search(text):
+        if group in chosen and any(n in text for n in needles) and rx(pattern).search(text):
             return True
     return False
 
