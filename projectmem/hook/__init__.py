@@ -1,0 +1,1 @@
+"""What a harness calls before and after each tool call. See entry.py for the way in."""

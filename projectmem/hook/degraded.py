@@ -1,0 +1,79 @@
+"""Fails loudly: a line in `<home>/hook.log`, an event where the log still takes one, and who was told already.
+
+Nothing here raises: it runs when something else is broken already.
+"""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from projectmem.place import Place
+
+MAX_LOG_BYTES = 262_144
+KEEP_LOG_BYTES = 131_072
+MAX_LINE = 2_000
+MAX_TOLD = 20  # sessions remembered
+
+
+def note(home: str, where: str, what: str, detail: str = "") -> None:
+    """Add one line to the hook's own log. The file stays below 256 kB; does nothing where there is no home."""
+    try:
+        if not os.path.isdir(home):
+            return
+        import time
+
+        stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        text = f"{stamp} {where}: {what}" + (f": {detail}" if detail else "")
+        line = text.replace("\r", "\\r").replace("\n", "\\n")[:MAX_LINE].encode("utf-8", "backslashreplace") + b"\n"
+        path = f"{home}/hook.log"
+        fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
+        try:
+            size = os.lseek(fd, 0, os.SEEK_END)
+            if size > MAX_LOG_BYTES:
+                _shorten(path, size)
+            os.write(fd, line)
+        finally:
+            os.close(fd)
+    except Exception:  # noqa: S110 - there is nowhere left to complain to
+        pass
+
+
+def _shorten(path: str, size: int) -> None:
+    with open(path, "rb") as file:
+        file.seek(size - KEEP_LOG_BYTES)
+        tail = file.read().partition(b"\n")[2]
+    with open(path, "wb") as file:
+        file.write(tail)
+
+
+def event(place: Place, session: str, harness: str, now: int, where: str, what: str, detail: str = "") -> None:
+    """A `gate.degraded` event beside the line in hook.log, so that audits see what was not enforced."""
+    note(place.home, where, what, detail)
+    try:
+        from projectmem.writing import append
+
+        actor = {"session": session, "agent": "", "harness": harness, "model": "", "origin": "observed"}
+        data = {"where": where[:80], "what": what[:200], "detail": detail[:500]}
+        append(place, [{"kind": "gate.degraded", "at": now, "actor": actor, "causes": [], "data": data}], now)
+    except Exception as exc:
+        note(place.home, where, "no gate.degraded event could be written", f"{type(exc).__name__}: {exc}")
+
+
+def first_time(home: str, session: str) -> bool:
+    """Whether this session has not been told yet that something is wrong; remembers that it now is."""
+    path = f"{home}/hook.told"
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            told = file.read(8_192).split("\n")
+    except OSError:
+        told = []
+    if session in told:
+        return False
+    try:
+        with open(path, "w", encoding="utf-8", errors="replace") as file:
+            file.write("\n".join([session[:200].replace("\n", " "), *told][:MAX_TOLD]))
+    except OSError:
+        return True
+    return True

@@ -1,0 +1,125 @@
+"""The way in: JSON on stdin, at most one JSON object on stdout, always exit 0.
+
+A hook that crashes or says too much is worse than none: every failure here ends in a line in hook.log, a degraded event
+where the log still works, one message to the person per session, and the call going on as if there were no hook
+(unless the policy says `on_error = "deny"`).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+from projectmem import place as places
+from projectmem.hook import fastjson
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import IO, Any
+
+    from projectmem.hook.claude_code import Payload
+    from projectmem.place import Place
+
+MAX_INPUT_BYTES = 32 << 20  # a batch of images is a few MB; more is a mistake
+
+
+def main(argv: list[str], stdin: IO[bytes] | None = None, stdout: IO[bytes] | None = None) -> int:
+    """Answer one call of the hook. `argv` is [harness, event]. Returns 0, whatever happens."""
+    try:
+        if places.switched_off():
+            return 0
+        source = sys.stdin.buffer if stdin is None else stdin
+        reply = respond(argv, source.read(MAX_INPUT_BYTES + 1), time.time_ns() // 1000)
+        if reply is not None:
+            sink = sys.stdout.buffer if stdout is None else stdout
+            sink.write(fastjson.dumps(reply))
+            sink.flush()
+    except BaseException as exc:  # nothing may leave here but exit code 0
+        _complain(os.getcwd, f"{type(exc).__name__}: {exc}")
+    return 0
+
+
+def run() -> None:
+    """What the registered command calls: `main`, then out without tearing the interpreter down (it is a fifth of the time)."""
+    main(sys.argv[1:])
+    os._exit(0)
+
+
+def respond(argv: list[str], raw: bytes, now: int) -> dict[str, Any] | None:
+    """The answer to one payload as JSON data, None for nothing to say. `now` in microseconds since the epoch."""
+    harness, event = [*argv, "", ""][:2]
+    if harness != "claude-code":
+        _complain(os.getcwd, f"unknown harness {harness[:40]!r}: this version knows claude-code")
+        return None
+    if len(raw) > MAX_INPUT_BYTES:
+        _complain(os.getcwd, f"{event}: payload larger than {MAX_INPUT_BYTES} bytes was not looked at")
+        return None
+    from projectmem.hook import claude_code
+
+    try:
+        payload = claude_code.parse(event, fastjson.loads(raw))
+    except (ValueError, RecursionError) as exc:
+        _complain(os.getcwd, f"{event}: payload not understood: {exc}")
+        return None
+    place = places.find(payload.cwd)
+    if place is None:
+        return None
+    from projectmem.hook import pipeline
+
+    try:
+        return pipeline.run(place, payload, now)
+    except Exception as exc:
+        return _failed(place, payload, now, exc)
+
+
+def _failed(place: Place, payload: Payload, now: int, exc: Exception) -> dict[str, Any] | None:
+    """Fail open, loudly; closed only where the policy in force says so."""
+    import traceback
+
+    from projectmem.hook import claude_code, degraded
+
+    what = f"{type(exc).__name__}: {exc}"
+    last = traceback.extract_tb(exc.__traceback__)[-1:]
+    where = f"{os.path.basename(last[0].filename)}:{last[0].lineno}" if last else ""
+    degraded.event(place, payload.session, claude_code.HARNESS, now, payload.event, "the gate failed", f"{what} at {where}")
+    message = None
+    if degraded.first_time(place.home, payload.session):
+        message = (
+            f"projectmem: the gate failed on {payload.event} ({what[:200]}), so calls are not checked. Run `projectmem doctor`."
+        )
+    reply = None
+    if payload.kind == "pre" and _denies_on_error(place):
+        from projectmem_gate.model import Decision
+
+        reason = (
+            f"projectmem could not check this call ({what[:200]}) and the policy says on_error = deny. Run `projectmem doctor`."
+        )
+        reply = claude_code.answer(payload, Decision("deny", "on_error", reason=reason))
+    return claude_code.with_message(reply, message) if message else reply
+
+
+def _denies_on_error(place: Place) -> bool:
+    """Whether the accepted policy asks for `on_error = "deny"`. Where even that cannot be read, no."""
+    try:
+        from projectmem.hook.state import open_state, policy_of
+
+        state = open_state(place)
+        try:
+            return getattr(policy_of(state), "on_error", "allow") == "deny"
+        finally:
+            state.close()
+    except Exception:
+        return False
+
+
+def _complain(cwd: Any, what: str) -> None:
+    """A line in the hook.log of the project that the process stands in, if there is one."""
+    try:
+        from projectmem.hook import degraded
+
+        place = places.find(cwd())
+        if place is not None:
+            degraded.note(place.home, "hook", what)
+    except BaseException:  # noqa: S110 - the working directory may be gone too
+        pass

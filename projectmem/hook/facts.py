@@ -1,0 +1,268 @@
+"""Facts of the workspace: recorded with a failure, compared at a check. Read only there, never workspace-wide.
+
+FACTS, as recorded in `action.finished`:
+    head      commit of HEAD, "" outside git or where it cannot be read
+    deps      {path: mark} of manifests, lock files and install marks in the root and the call's folder
+    files     {path: mark} of at most 64 files: named by the command, by its output, or edited lately
+    tools     {program: mark} where a program was not found
+    worktree  git's name of the linked worktree, "" in the main one
+Paths are root-relative POSIX, absolute outside the root. A mark is 16 hex digits of the content's SHA-256, `absent`,
+`~size-mtime` for what is too big to hash, `/` + 16 hex digits of names and sizes for a folder, "" for what cannot be read.
+"""
+
+from __future__ import annotations
+
+import os
+
+from projectmem_logs.digest import sha256_hex
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any
+
+    from projectmem_gate.model import Action
+
+    from projectmem.place import Place
+
+FILES_MAX = 64
+DEPS_MAX = 32
+FILE_BYTES_MAX = 1 << 20  # larger files are told apart by size and time
+TOTAL_BYTES_MAX = 8 << 20
+FOLDER_ENTRIES_MAX = 256
+CHANGED_SHOWN = 5
+WORDS_TRIED_MAX = 400  # of an output, as names of files
+ABSENT = "absent"
+
+MANIFESTS = frozenset(
+    (
+        "package.json package-lock.json npm-shrinkwrap.json pnpm-lock.yaml yarn.lock bun.lock bun.lockb deno.json deno.lock .nvmrc "
+        ".node-version .tool-versions mise.toml pyproject.toml setup.py setup.cfg requirements.txt requirements-dev.txt uv.lock "
+        "poetry.lock pdm.lock Pipfile Pipfile.lock environment.yml tox.ini .python-version go.mod go.sum go.work Cargo.toml "
+        "Cargo.lock rust-toolchain rust-toolchain.toml Gemfile Gemfile.lock composer.json composer.lock pom.xml build.gradle "
+        "build.gradle.kts gradle.lockfile mix.exs mix.lock pubspec.yaml pubspec.lock Package.swift Package.resolved "
+        "CMakeLists.txt conanfile.txt flake.nix flake.lock Makefile .env"
+    ).split()  # noqa: SIM905 - sixty quoted names would fill a page
+)
+# What an installer leaves behind: changes when a person installs, although no manifest does.
+INSTALL_MARKS = ("node_modules/.package-lock.json", "node_modules/.modules.yaml", "node_modules/.yarn-integrity")
+
+
+class Disk:
+    """The work tree on disk, as `judge.assess` wants it. Every mark is read at most once per process."""
+
+    def __init__(self, place: Place, search_path: str = "") -> None:
+        self.place = place
+        self.search_path = search_path
+        self._marks: dict[str, str] = {}
+        self._head: str | None = None
+        self._budget = TOTAL_BYTES_MAX
+
+    def head(self) -> str:
+        """The commit that HEAD names, "" where there is none."""
+        if self._head is None:
+            self._head = head_of(self.place.git_dir, self.place.common_dir) if self.place.git_dir else ""
+        return self._head
+
+    def mark(self, path: str) -> str:
+        """The mark of a root-relative or absolute path."""
+        found = self._marks.get(path)
+        if found is None:
+            found, cost = _mark(os.path.join(self.place.root, path), self._budget)
+            self._budget -= cost
+            self._marks[path] = found
+        return found
+
+    def record(
+        self, action: Action, output: str = "", edited: Iterable[str] = (), *, tools: Iterable[str] = ()
+    ) -> dict[str, Any]:
+        """FACTS at a failure of `action`, which said `output`; `edited` are root-relative paths edited lately."""
+        root = self.place.root
+        deps = _dep_paths(root, action.cwd)
+        named = [p for part in action.parts for p in part.paths]
+        seen = dict.fromkeys(named)
+        seen.update(dict.fromkeys(paths_in(output, root, action.cwd)))
+        seen.update(dict.fromkeys(edited))
+        files = [p for p in seen if p not in deps and p != "."][:FILES_MAX]
+        return {
+            "head": self.head(),
+            "deps": {p: self.mark(p) for p in deps},
+            "files": {p: self.mark(p) for p in files},
+            "tools": {t: find_program(t, self.search_path) for t in list(tools)[:8]},
+            "worktree": self.place.worktree,
+        }
+
+    def compare(self, recorded: Mapping[str, Any]) -> dict[str, Any]:
+        """Each group of recorded FACTS against now: same | changed | unknown (nothing recorded, or not readable)."""
+        head, now = _str(recorded, "head"), self.head()
+        deps, _ = self._group(recorded.get("deps"))
+        files, changed = self._group(recorded.get("files"))
+        worktree = recorded.get("worktree")
+        return {
+            "head": "unknown" if not head or not now else "same" if head == now else "changed",
+            "deps": deps,
+            "files": files,
+            "changed_files": changed[:CHANGED_SHOWN],
+            "tools": self._tools(recorded.get("tools")),
+            "here": "same" if worktree is None or worktree == self.place.worktree else "elsewhere",
+        }
+
+    def _group(self, recorded: Any) -> tuple[str, list[str]]:
+        if not isinstance(recorded, dict):
+            return "unknown", []
+        changed, unknown = [], False
+        for path, mark in recorded.items():
+            now = self.mark(path) if isinstance(path, str) and isinstance(mark, str) and mark else ""
+            if not now:
+                unknown = True
+            elif now != mark:
+                changed.append(path)
+        return ("changed" if changed else "unknown" if unknown else "same"), changed
+
+    def _tools(self, recorded: Any) -> str:
+        if not isinstance(recorded, dict) or not recorded:
+            return "unknown"
+        return "same" if all(find_program(str(t), self.search_path) == mark for t, mark in recorded.items()) else "changed"
+
+
+def head_of(git_dir: str, common_dir: str) -> str:
+    """HEAD's commit from git's files: the worktree's own HEAD, loose refs, then packed-refs. "" for unborn or unreadable."""
+    text = _read(f"{git_dir}/HEAD", 4_096)
+    if not text.startswith("ref:"):
+        return text.strip() if _is_sha(text.strip()) else ""
+    ref = text[4:].strip()
+    if ".." in ref or ref.startswith("/"):
+        return ""
+    for folder in (git_dir, common_dir):
+        sha = _read(f"{folder}/{ref}", 4_096).strip()
+        if _is_sha(sha):
+            return sha
+    return _packed(f"{common_dir}/packed-refs", ref)
+
+
+def _packed(path: str, ref: str) -> str:
+    try:
+        with open(path, "rb") as file:
+            data = file.read(16 << 20)
+    except OSError:
+        return ""
+    at = data.find(b" " + ref.encode() + b"\n")
+    while at >= 0:
+        sha = data[max(0, data.rfind(b"\n", 0, at) + 1) : at].decode("ascii", "replace")
+        if _is_sha(sha):
+            return sha
+        at = data.find(b" " + ref.encode() + b"\n", at + 1)
+    return ""
+
+
+def _is_sha(text: str) -> bool:
+    return len(text) in (40, 64) and all(c in "0123456789abcdef" for c in text)
+
+
+def _dep_paths(root: str, cwd: str) -> list[str]:
+    """Root-relative manifests, lock files and install marks that exist in the root and in the call's folder."""
+    found: list[str] = []
+    for folder in dict.fromkeys((".", cwd)):
+        prefix = "" if folder in (".", "") else folder.rstrip("/") + "/"
+        try:
+            names = sorted(MANIFESTS.intersection(os.listdir(os.path.join(root, folder))))
+        except OSError:
+            continue
+        found += [prefix + name for name in names]
+        if "package.json" in names:
+            found += [prefix + m for m in INSTALL_MARKS if os.path.exists(os.path.join(root, prefix + m))] or [
+                prefix + INSTALL_MARKS[0]
+            ]
+    return found[:DEPS_MAX]
+
+
+def _mark(path: str, budget: int) -> tuple[str, int]:
+    """(mark, bytes read)."""
+    try:
+        stat = os.stat(path)
+        kind = stat.st_mode & 0o170000
+        if kind == 0o040000:
+            return "/" + _folder_mark(path), 0
+        if kind != 0o100000:
+            return "", 0
+        if stat.st_size > min(FILE_BYTES_MAX, budget):
+            return f"~{stat.st_size}-{stat.st_mtime_ns}", 0
+        with open(path, "rb") as file:
+            data = file.read(FILE_BYTES_MAX + 1)
+        return sha256_hex(data)[:16], len(data)
+    except (FileNotFoundError, NotADirectoryError):
+        return ABSENT, 0
+    except (OSError, ValueError):
+        return "", 0
+
+
+def _folder_mark(path: str) -> str:
+    """Names and sizes of a folder's first 256 files, level by level: what a checkout elsewhere has the same."""
+    rows: list[str] = []
+    todo = [(path, "")]
+    while todo and len(rows) < FOLDER_ENTRIES_MAX:
+        folder, prefix = todo.pop(0)
+        try:
+            entries = sorted(os.scandir(folder), key=lambda e: e.name)
+        except OSError:
+            continue
+        for entry in entries:
+            if entry.name in (".git", "node_modules", "__pycache__") or len(rows) >= FOLDER_ENTRIES_MAX:
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                todo.append((entry.path, f"{prefix}{entry.name}/"))
+            else:
+                rows.append(f"{prefix}{entry.name} {entry.stat(follow_symlinks=False).st_size}")
+    return sha256_hex("\n".join(rows).encode("utf-8", "surrogateescape"))[:16]
+
+
+def paths_in(output: str, root: str, cwd: str, limit: int = 32) -> list[str]:
+    """Root-relative paths of files that the output names and that exist. Looks at the first and last 16,000 characters."""
+    text = output if len(output) <= 32_000 else output[:16_000] + "\n" + output[-16_000:]
+    if "." not in text and "/" not in text:
+        return []
+    import re
+
+    found: dict[str, None] = {}
+    words = list(dict.fromkeys(re.findall(r"[\w@+~./\\-]*[\w-]\.\w{1,10}", text)))
+    for word in words[:WORDS_TRIED_MAX]:
+        if len(found) >= limit:
+            break
+        name = word.replace("\\", "/").removeprefix("./")
+        for base in (root, os.path.join(root, cwd)):
+            full = os.path.normpath(os.path.join(base, name))
+            if full.startswith(root + "/") and "/node_modules/" not in full and os.path.isfile(full):
+                found[full[len(root) + 1 :]] = None
+                break
+    return list(found)
+
+
+def find_program(name: str, search_path: str) -> str:
+    """Where a program is: its path on `search_path`, `absent`, or "" where that cannot be said (a path, an empty name)."""
+    if not name or "/" in name or "\\" in name or not search_path:
+        return ""
+    for folder in search_path.split(os.pathsep):
+        path = os.path.join(folder, name)
+        if folder and os.access(path, os.X_OK) and os.path.isfile(path):
+            return path
+    return ABSENT
+
+
+def missing_programs(action: Action, cls: str) -> Sequence[str]:
+    """The programs whose absence may be what failed: first words of the action's parts, for a command that was not found."""
+    if cls != "command-not-found":
+        return ()
+    return [part.text.split(" ", 1)[0] for part in action.parts if part.kind == "sh" and part.text and not part.trivial]
+
+
+def _read(path: str, limit: int) -> str:
+    try:
+        with open(path, "rb") as file:
+            return file.read(limit).decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def _str(row: Mapping[str, Any], name: str) -> str:
+    value = row.get(name)
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,127 @@
+"""After calls: what became of them is judged, recorded and folded in before the next call can be checked."""
+
+from __future__ import annotations
+
+from projectmem.hook import claude_code as adapter
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from projectmem_gate.model import Action, Outcome
+    from projectmem_projections.snapshot import Snapshot
+
+    from projectmem.hook.claude_code import Call, Payload
+    from projectmem.place import Place
+
+    Draft = dict[str, Any]
+
+RECENT_EDITS_US = 86_400_000_000  # files edited within a day are facts of a failure
+RECENT_EDITS_MAX = 16
+
+
+def finish(place: Place, state: Snapshot, payload: Payload, now: int) -> dict[str, Any] | None:
+    """Record what became of the payload's calls, once each. Speaks only of failures that no earlier event could speak of."""
+    base = state.turn(payload.session)
+    # A failure is told before its batch ends: it belongs to the running turn, and only the batch ends it.
+    turn = base + 1 if payload.kind == "batch" else base
+    drafts: list[Draft] = []
+    said: list[str] = []
+    told: set[str] = set()
+    for call in payload.calls:
+        id = call["call"]
+        if id and (id in told or state.seen(call["session"], id)):
+            continue
+        told.add(id)
+        call["turn"] = turn
+        before = (state.pending_get(call["session"], id) if id else None) or {}
+        draft, action = _draft(place, state, call, before, now)
+        if call["background"]:
+            kept = {"tool": call["tool"], "input": call["input"], "cwd": call["cwd"], "agent": call["agent"]}
+            state.pending_put(call["session"], id, {**before, "background": kept})
+        if not before and payload.kind == "batch" and draft["data"]["outcome"] == "failed":
+            said += _spoken(place, state, call, action, now)  # no event came before this call: an edit that was refused
+        drafts.append(draft)
+    if drafts:
+        _record(place, state, drafts, now)
+    return adapter.context(payload.event, "\n".join(said)) if said else None
+
+
+def record_call(place: Place, state: Snapshot, call: Call, before: dict[str, Any], now: int) -> None:
+    """Record one call that ended outside a batch (a background command)."""
+    call["turn"] = state.turn(call["session"])
+    _record(place, state, [_draft(place, state, call, before, now)[0]], now)
+
+
+def _record(place: Place, state: Snapshot, drafts: list[Draft], now: int) -> None:
+    from projectmem.writing import append
+
+    problems: list[str] = []
+    append(place, drafts, now, snapshot=state, problems=problems)
+    if problems:
+        from projectmem.hook import degraded
+
+        degraded.note(place.home, "snapshot", problems[0])
+
+
+def _draft(place: Place, state: Snapshot, call: Call, before: dict[str, Any], now: int) -> tuple[Draft, Action]:
+    """The `action.finished` draft of one call. `before` is the note of the event before it."""
+    from projectmem.hook.drafts import finished_draft
+    from projectmem.hook.state import identified, redactor
+
+    action = identified(place, call)
+    call["output"] = redactor(place).text(call["output"])
+    outcome = judged(call, action, before)
+    if call["duration_ms"] is None and isinstance(before.get("t0"), int):
+        call["duration_ms"] = max(0, (now - before["t0"]) // 1000)
+    facts = disk_facts(place, state, action, outcome, call["output"], now) if outcome.outcome == "failed" else {}
+    as_of = before.get("as_of") if isinstance(before.get("as_of"), dict) else None
+    causes = [before["proposed"]] if before.get("proposed") else []
+    return finished_draft(call, action, outcome, facts, at=now, as_of=as_of, causes=causes), action
+
+
+def judged(call: Call, action: Action, before: dict[str, Any]) -> Outcome:
+    """What became of the call. Our own refusal is `rejected`: nothing is learned from it but that a turn went by."""
+    from projectmem_gate.model import Outcome
+
+    if call["background"]:
+        return Outcome("unknown")  # only started: its end is told by a later prompt
+    reason = before.get("reason")
+    if call["error_kind"] == "hook" or (reason and call["output"].strip() == str(reason).strip()):
+        return Outcome("rejected")
+    from projectmem_gate.outcome import judge
+
+    return judge(
+        action,
+        exit_code=call["exit_code"],
+        output=call["output"],
+        is_error=call["is_error"],
+        error_kind=call["error_kind"],
+        interrupted=call["interrupted"],
+        timed_out=call["timed_out"],
+    )
+
+
+def disk_facts(place: Place, state: Snapshot, action: Action, outcome: Outcome, output: str, now: int) -> dict[str, Any]:
+    """FACTS of a failure that has just happened (see facts.py)."""
+    from projectmem.hook.facts import Disk, missing_programs
+    from projectmem.place import env
+
+    edits = [c.subject for c in state.changes(now - RECENT_EDITS_US, RECENT_EDITS_MAX) if c.type == "edit" and c.subject]
+    return Disk(place, env("PATH")).record(action, output, edits, tools=missing_programs(action, outcome.cls))
+
+
+def _spoken(place: Place, state: Snapshot, call: Call, action: Action, now: int) -> list[str]:
+    """The gate's reason for a call that could not be spoken of before it failed again; [] where it has none."""
+    from projectmem_gate.model import Session
+
+    from projectmem.hook.facts import Disk
+    from projectmem.hook.judge import assess
+    from projectmem.hook.state import policy_of
+
+    policy = policy_of(state)
+    if getattr(policy, "mode", "") == "observe":
+        return []
+    asker = Session(call["session"], call["agent"], call["harness"], call["call"], state.turn(call["session"]))
+    decision, _, _ = assess(state, action, asker, Disk(place), policy, now)
+    return [decision.reason] if decision.verdict != "allow" and decision.reason else []

@@ -1,0 +1,64 @@
+"""The start and end of a session, a person's prompt, and the end of a background command, which comes as a prompt."""
+
+from __future__ import annotations
+
+from projectmem.hook import claude_code as adapter
+from projectmem.hook.state import open_state
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from projectmem_projections.snapshot import Snapshot
+
+    from projectmem.hook.claude_code import Payload
+    from projectmem.place import Place
+
+    Answer = dict[str, Any] | None
+
+RECENT_US = 7 * 86_400_000_000
+
+
+def start(place: Place, payload: Payload, now: int) -> Answer:
+    """Record the session (the hook's heartbeat) and tell the agent in a few lines what is on record."""
+    source = payload.raw.get("source")
+    state = open_state(place)
+    try:
+        data = {"source": source if isinstance(source, str) else "", "cwd": payload.cwd}
+        _append(place, payload, "session.started", data, now, state)
+        return adapter.context(payload.event, summary(place, state, now))
+    finally:
+        state.close()
+
+
+def end(place: Place, state: Snapshot, payload: Payload, now: int) -> Answer:
+    """Record the end of the session."""
+    reason = payload.raw.get("reason")
+    _append(place, payload, "session.ended", {"reason": reason if isinstance(reason, str) else ""}, now, state)
+    return None
+
+
+def prompt(place: Place, state: Snapshot, payload: Payload, now: int) -> Answer:
+    """A background command's end is recorded as the end of its call; a person's prompt is not recorded."""
+    task = adapter.task_notification(payload)
+    if task is None or not task["call"]:
+        return None
+    started = state.pending_get(payload.session, task["call"]) or {}
+    call = adapter.ended_task(payload, task, started.get("background"))
+    if call is not None and not state.seen(payload.session, call["call"]):
+        from projectmem.hook.finish import record_call
+
+        record_call(place, state, call, started, now)
+    return None
+
+
+def summary(place: Place, state: Snapshot, now: int) -> str:
+    """What the agent reads at the start of a session, "" where there is nothing to say. At most about 600 tokens."""
+    return ""
+
+
+def _append(place: Place, payload: Payload, kind: str, data: dict[str, Any], now: int, state: Snapshot) -> None:
+    from projectmem.writing import append
+
+    actor = {"session": payload.session, "agent": payload.agent, "harness": adapter.HARNESS, "model": "", "origin": "observed"}
+    append(place, [{"kind": kind, "at": now, "actor": actor, "causes": [], "data": data}], now, snapshot=state)

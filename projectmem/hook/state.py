@@ -1,0 +1,100 @@
+"""Opens the gate's snapshot, caught up with the log, and what the slow path needs besides: policy, redactor, identity."""
+
+from __future__ import annotations
+
+import os
+
+from projectmem_projections.snapshot import Snapshot
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from projectmem_gate.model import Action
+    from projectmem_gate.policy import Policy
+    from projectmem_logs.redact import Redactor
+
+    from projectmem.hook.claude_code import Call
+    from projectmem.place import Place
+
+CATCH_UP_EVENTS = 20_000  # about a second's worth; a longer log is folded in over several calls
+
+_redactors: dict[str, Redactor] = {}
+
+
+def open_state(place: Place) -> Snapshot:
+    """The snapshot of the place's log. A damaged or foreign one is thrown away and folded again from the log.
+
+    Raises ProjectionError where it cannot be written, SnapshotBusy where another process holds it.
+    """
+    from projectmem_projections.errors import SnapshotDamaged
+
+    folder = f"{place.home}/projections"
+    path = f"{folder}/gate.sqlite"
+    try:
+        state = _opened(path, folder)
+    except SnapshotDamaged as exc:
+        from projectmem_projections.snapshot import discard
+
+        from projectmem.hook import degraded
+
+        degraded.note(place.home, "snapshot", "rebuilt from the log", str(exc))
+        discard(path)
+        state = _opened(path, folder)
+    try:
+        _follow(place, state)
+    except BaseException:
+        state.close()
+        raise
+    return state
+
+
+def _opened(path: str, folder: str) -> Snapshot:
+    if not os.path.isdir(folder):
+        os.makedirs(folder, 0o700, exist_ok=True)
+    return Snapshot(path)
+
+
+def _follow(place: Place, state: Snapshot) -> None:
+    from projectmem_projections.tail import positions
+
+    if state.stale(positions(place.home)) and not state.catch_up(place.home, CATCH_UP_EVENTS):
+        from projectmem.hook import degraded
+
+        degraded.note(
+            place.home, "snapshot", "still behind the log; the gate knows only the older part. Run `projectmem rebuild`"
+        )
+
+
+def policy_of(state: Snapshot) -> Policy:
+    """The policy in force: the one last accepted into the log, else the shipped defaults. Raises nothing for a bad one."""
+    from projectmem_gate.policy import DEFAULT, Policy
+
+    accepted = state.policy()
+    data: Any = accepted.get("policy") if accepted else None
+    if not isinstance(data, dict):
+        return DEFAULT
+    return Policy.from_data(data)
+
+
+def redactor(place: Place) -> Redactor:
+    """The installation's redactor. Raises LogError where its key cannot be read."""
+    from projectmem_logs.redact import Redactor
+    from projectmem_logs.store import redaction_key
+
+    found = _redactors.get(place.home)
+    if found is None:
+        found = _redactors[place.home] = Redactor(redaction_key(place.home))
+    return found
+
+
+def identified(place: Place, call: Call) -> Action:
+    """The call's action. Secrets in its input are replaced first, in place, so that recording and checking see the same."""
+    from projectmem_gate.identify import identify
+
+    if not call.get("redacted"):
+        call["input"] = redactor(place).tree(call["input"])
+        call["redacted"] = True
+    return identify(
+        call["tool"], call["input"], root=place.root, cwd=call["cwd"], harness=call["harness"], resolve=os.path.realpath
+    )

@@ -1,0 +1,72 @@
+"""The command that a harness runs for each event: the interpreter, and a loader that finds this installation's packages.
+
+`python -I -S` starts without site-packages and ignores the environment and the working directory, which is what makes the
+hook fast and keeps a project's own files from shadowing ours; so the loader names the folders itself. It exits 0 when the
+packages are gone: `python missing.py` would exit 2, which harnesses read as *deny everything*.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+from projectmem.errors import ProjectmemError
+
+PACKAGES = ("projectmem", "projectmem_logs", "projectmem_gate", "projectmem_projections")
+PARSERS = ("tree_sitter", "tree_sitter_bash")  # only their C modules are loaded, and only when a command must be parsed
+MARK = "projectmem.hook.entry"  # how our entries are told from other people's
+_GONE = (
+    '{"systemMessage":"projectmem: its program is gone, so the gate is off and nothing is recorded. '
+    'Install projectmem-gate again and run `projectmem init`, or remove the hooks from the Claude Code settings."}'
+)
+_LOADER = """import sys
+sys.path += {folders!r}
+try:
+    from {mark} import run
+except Exception:
+    if sys.argv[-1] == "SessionStart":
+        print({gone!r})
+else:
+    run()
+"""
+
+
+def interpreter() -> str:
+    """The absolute path to register: the interpreter behind a virtual environment, so that removing that one cannot
+    turn every call into an error; never a shim, which costs 100 ms a call."""
+    base = getattr(sys, "_base_executable", None) or sys.executable
+    if not base or not Path(base).is_file():
+        raise ProjectmemError(f"cannot find the Python interpreter to register (sys.executable is {sys.executable!r})")
+    return str(Path(base).absolute())
+
+
+def package_folders() -> list[str]:
+    """The folders that hold our packages and the parser's (one for a wheel, up to five for an editable installation)."""
+    found: dict[str, None] = {}
+    for name in (*PACKAGES, *PARSERS):
+        spec = find_spec(name)
+        places = list(spec.submodule_search_locations or ()) if spec else []
+        if not places:
+            raise ProjectmemError(f"the package {name} cannot be found: install projectmem-gate again")
+        found[str(Path(places[0]).absolute().parent)] = None
+    return list(found)
+
+
+def loader(folders: list[str]) -> str:
+    """The inline program."""
+    return _LOADER.format(folders=folders, mark=MARK, gone=_GONE)
+
+
+def hook_args(harness: str, event: str) -> list[str]:
+    """Arguments of the interpreter for one event of one harness."""
+    return ["-I", "-S", "-c", loader(package_folders()), harness, event]
+
+
+def is_ours(hook: object) -> bool:
+    """Whether a hook entry of a settings file was written by `init` (of any version, any installation)."""
+    if not isinstance(hook, dict):
+        return False
+    args = hook.get("args")
+    words = [hook.get("command"), *(args if isinstance(args, list) else [])]
+    return any(isinstance(word, str) and MARK in word for word in words)
