@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from projectmem.place import Place
     from projectmem_projections.snapshot import Snapshot
+
+    from projectmem.place import Place
 
     Draft = dict[str, Any]
     Event = dict[str, Any]
@@ -41,8 +42,8 @@ def append(
     now         microseconds since the epoch, UTC
     durability  `durable` (fdatasync before returning) or `batch` (imports)
     snapshot    one that is already open; otherwise it is opened, updated and closed here
-    problems    collects what went wrong with the snapshot. The log is the truth: a snapshot that cannot be updated
-                never undoes or fails an append, and is brought up to date from the log by the next reader.
+    problems    collects what a person should hear: what the log healed, and a snapshot that could not be updated. The log
+                is the truth: such a snapshot never undoes or fails an append; the next reader brings it up to date.
     Drafts must be redacted already. Raises LogError (SpooledError when the lock stayed busy and the drafts were spooled).
     """
 
@@ -54,7 +55,10 @@ def append(
                 problems.append(f"the gate's snapshot was not updated ({type(exc).__name__}: {exc})")
 
     store = LogStore(place.home, project=place.project)
-    return store.append(drafts, now=now, durability=durability, after=after)
+    events = store.append(drafts, now=now, durability=durability, after=after)
+    if problems is not None:
+        problems.extend(store.notices)
+    return events
 
 
 def _fold(home: str, events: list[Event], snapshot: Snapshot | None) -> None:

@@ -1,0 +1,107 @@
+"""Assembles the commands and turns whatever goes wrong into one clear message and an exit code, never a traceback."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from projectmem import output
+from projectmem.cli import checking, curating, history, policies, reading, recording, serving, setup
+from projectmem.cli.common import EXITS_CHECKED, group
+
+FAILED, USAGE, COULD_NOT, BUG, BROKEN_PIPE, INTERRUPTED = 1, 2, 3, 70, 141, 130
+
+app = group(
+    "Remembers what coding agents tried and how it ended, and speaks up before they repeat a failure.",
+    epilog=f"{EXITS_CHECKED} `check` has its own: 0 allow, 10 warn, 11 ask, 12 deny. 130 interrupted, 70 a bug.",
+)
+
+
+@app.callback()
+def _root(
+    root: Annotated[str, typer.Option("--root", metavar="DIR", help="Folder whose project is meant.", show_default=False)] = "",
+) -> None:
+    """Remembers what coding agents tried and how it ended, and speaks up before they repeat a failure."""
+
+
+for part in (setup, checking, recording, reading, curating, history, policies, serving):
+    part.register(app)
+
+
+def run(args: Sequence[str]) -> int:
+    """Run one command line; returns the exit code. Prints errors on stderr, one clear message each."""
+    _tolerant_streams()
+    try:
+        code = app(args=list(args), prog_name="projectmem", standalone_mode=False)
+        sys.stdout.flush()
+        return code if isinstance(code, int) else 0
+    except BrokenPipeError:
+        _silence_stdout()
+        return BROKEN_PIPE
+    except KeyboardInterrupt:
+        return _say("interrupted", INTERRUPTED)
+    except Exception as exc:
+        return _explain(exc, args)
+
+
+def _explain(exc: Exception, args: Sequence[str]) -> int:
+    if isinstance(exc, typer.Exit):
+        return exc.exit_code
+    if isinstance(exc, typer.Abort):
+        return _say("interrupted", INTERRUPTED)
+    show = getattr(exc, "show", None)
+    if show is not None and hasattr(exc, "format_message"):  # a usage error of the command-line library
+        show()
+        return int(getattr(exc, "exit_code", USAGE))
+    if isinstance(exc, _known()):
+        return _say(output.safe(str(exc), lines=True), COULD_NOT)
+    if isinstance(exc, OSError):
+        return _say(f"{output.safe(str(exc))}: check that the file or folder exists and may be read and written", COULD_NOT)
+    return _bug(exc, args)
+
+
+def _known() -> tuple[type[Exception], ...]:
+    """The errors that were written for people; imported only once something went wrong."""
+    from projectmem_gate.policy import PolicyError
+    from projectmem_logs.errors import LogError
+    from projectmem_projections.errors import ProjectionError
+
+    from projectmem.errors import ProjectmemError
+
+    return (ProjectmemError, PolicyError, LogError, ProjectionError)
+
+
+def _bug(exc: Exception, args: Sequence[str]) -> int:
+    from projectmem.crash import write_details
+
+    where = write_details(exc, args)
+    kind = f"{type(exc).__name__}: {output.safe(exc, limit=200)}"
+    return _say(f"this is a bug in projectmem ({kind}). Details were written to {where}", BUG)
+
+
+def _say(message: str, code: int) -> int:
+    try:
+        print(f"projectmem: {message}", file=sys.stderr, flush=True)
+    except (OSError, ValueError):
+        pass
+    return code
+
+
+def _tolerant_streams() -> None:
+    """Characters that the terminal's encoding lacks are spelled out instead of ending the command."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
+
+
+def _silence_stdout() -> None:
+    """The reader has gone: send what is still buffered nowhere, so that the exit is quiet too."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (OSError, ValueError):
+        pass

@@ -1,0 +1,125 @@
+"""What every command shares: the options that are everywhere, the place it works on, its clock, and its way to print."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+
+from projectmem import caller, output, place
+from projectmem.errors import NoProjectError, RefusedError
+
+if TYPE_CHECKING:
+    from projectmem.place import Place
+
+Root = Annotated[
+    str,
+    typer.Option("--root", metavar="DIR", help="The project's folder (default: this one).", show_default=False),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
+
+EXITS = "Exit codes: 0 done, 2 wrong usage, 3 could not be done (the message says why)."
+EXITS_CHECKED = "Exit codes: 0 all is well, 1 something is not, 2 wrong usage, 3 could not be done (the message says why)."
+
+
+def group(help: str, **more: Any) -> typer.Typer:
+    """A command group with the settings that all of them have."""
+    return typer.Typer(
+        help=help,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        no_args_is_help=True,
+        **more,
+    )
+
+
+def now() -> int:
+    """The time, in microseconds since the epoch (UTC)."""
+    return time.time_ns() // 1000
+
+
+def workdir(root: str) -> str:
+    """The absolute folder a command starts from: `--root`, or the current one."""
+    path = os.path.abspath(root or _global_root() or os.getcwd())
+    if not os.path.isdir(path):
+        raise NoProjectError(f"`{output.safe(path)}` is not a folder: give an existing one with --root")
+    return path
+
+
+def _global_root() -> str:
+    """`projectmem --root DIR COMMAND`: the option given before the command."""
+    context = typer_context()
+    return str((context.find_root().params or {}).get("root") or "") if context is not None else ""
+
+
+def typer_context() -> Any:
+    """The running command's context, None outside of one."""
+    from typer._click.globals import get_current_context
+
+    return get_current_context(silent=True)
+
+
+def open_place(root: str) -> Place:
+    """The project a command works on. Raises NoProjectError where there is no log yet."""
+    start = workdir(root)
+    found = place.find(start)
+    if found is None or not os.path.isdir(found.home):
+        raise NoProjectError(
+            f"no projectmem log for {output.safe(start)}: run `projectmem init` in the project, or name it with --root"
+        )
+    return found
+
+
+def require_person(what: str) -> None:
+    """Raise RefusedError unless a person sits at a terminal: rules and pins are not an agent's to make."""
+    if caller.origin() != "human":
+        raise RefusedError(
+            f"{what} needs a person: run it yourself at a terminal, outside the agent. "
+            "(An agent can record a note, or `projectmem dispute` a record that it saw to be wrong.)"
+        )
+
+
+def paint() -> output.Paint:
+    """Colour for stdout: only on a terminal, never with NO_COLOR."""
+    return output.Paint(sys.stdout.isatty() and not caller.no_color())
+
+
+def say(text: str = "") -> None:
+    """One line (or several) on stdout. Text from the log must have passed `output.safe`."""
+    print(text)
+
+
+def note(text: str) -> None:
+    """A remark on stderr: never part of the answer."""
+    print(text, file=sys.stderr)
+
+
+def emit(value: Any) -> None:
+    """The answer as one JSON document."""
+    print(output.to_json(value))
+
+
+def width() -> int:
+    """How wide a line may be: the terminal's width, or 120 where the output is not one."""
+    from shutil import get_terminal_size
+
+    return max(60, get_terminal_size((120, 24)).columns) if sys.stdout.isatty() else 120
+
+
+def version() -> str:
+    """The installed version, "unknown" in a bare checkout."""
+    from importlib import metadata
+
+    try:
+        return metadata.version("projectmem-gate")
+    except metadata.PackageNotFoundError:
+        return "unknown"
+
+
+def leave(code: int) -> NoReturn:
+    """End the command with this exit code."""
+    raise typer.Exit(code)

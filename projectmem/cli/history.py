@@ -1,0 +1,144 @@
+"""`log`, `replay`, `verify`, `rebuild`: the event log itself, and what can be recomputed from it."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated
+
+import typer
+
+from projectmem import output, units
+from projectmem.cli import common
+from projectmem.cli.common import EXITS, EXITS_CHECKED, Json, Root
+
+FOLLOW_SECONDS = 0.5
+
+
+def register(parent: typer.Typer) -> None:
+    """Add the commands to the application."""
+    parent.command(epilog=EXITS)(log)
+    parent.command(epilog=EXITS_CHECKED)(replay)
+    parent.command(epilog=EXITS_CHECKED)(verify)
+    parent.command(epilog=EXITS_CHECKED)(rebuild)
+
+
+def log(
+    kind: Annotated[
+        list[str] | None,
+        typer.Option("--kind", help="Only this kind (`action.finished`) or family (`action`); repeatable.", show_default=False),
+    ] = None,
+    since: Annotated[str, typer.Option("--since", metavar="WHEN", help="Only from then on: `2h`, `3d`, or a date.")] = "",
+    limit: Annotated[int, typer.Option("--limit", "-n", min=0, help="At most the newest N; 0 for all.")] = 20,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on printing what is appended, until interrupted.")] = False,
+    root: Root = "",
+    as_json: Json = False,
+) -> None:
+    """Show events, oldest first; with --json one array (with --follow one event a line)."""
+    from projectmem import logview
+
+    place = common.open_place(root)
+    start = units.moment(since, common.now(), future=False) if since else 0
+    heads = _heads(place.home) if follow else {}
+    events = logview.select(place, kinds=kind or (), since=start, limit=limit)
+    paint = common.paint()
+    if as_json and not follow:
+        common.emit(events)
+        return
+    for event in events:
+        common.say(output.to_json(event, indent=None) if as_json else logview.line(event, paint))
+    if not events and not follow:
+        common.note("nothing in the log answers to that")
+    if follow:
+        _follow(place.home, heads, tuple(kind or ()), as_json)
+
+
+def _heads(home: str) -> dict[str, int]:
+    from projectmem_logs.store import LogStore
+
+    return LogStore(home).head()
+
+
+def _follow(home: str, heads: dict[str, int], kinds: tuple[str, ...], as_json: bool) -> None:
+    import sys
+
+    from projectmem_logs.reader import read_events
+
+    from projectmem import logview
+
+    paint, position = common.paint(), dict(heads)
+    while True:
+        if _heads(home) != position:
+            for event in read_events(home, position):
+                position[event["stream"]] = event["seq"]
+                if logview.matches(event["kind"], kinds):
+                    common.say(output.to_json(event, indent=None) if as_json else logview.line(event, paint))
+            sys.stdout.flush()
+        time.sleep(FOLLOW_SECONDS)
+
+
+def replay(
+    until: Annotated[str, typer.Option("--until", metavar="WHEN", help="Stop there: `2h` (ago), or a date or time (UTC).")] = "",
+    verify: Annotated[bool, typer.Option("--verify", help="Recompute every decision and compare.")] = False,
+    root: Root = "",
+    as_json: Json = False,
+) -> None:
+    """Play the log again from the start; with --verify recompute every decision of the gate, byte for byte.
+
+    A decision is the same, different (the only failure: exit 1), made by another engine, or its input was erased.
+    """
+    from projectmem.replay import render, replay_log
+
+    place = common.open_place(root)
+    stop = units.moment(until, common.now(), future=False) if until else None
+    report = replay_log(
+        place.home, root=place.root, until=stop, verify=verify, watch=lambda events: output.progress(events, "replaying")
+    )
+    if as_json:
+        common.emit(report.to_data())
+    else:
+        for row in render(report, common.paint()):
+            common.say(row)
+    if not report.ok:
+        common.leave(1)
+
+
+def verify(root: Root = "", as_json: Json = False) -> None:
+    """Check the integrity of the log: every line, every hash, every stream."""
+    from projectmem_logs.verify import verify as check
+
+    place = common.open_place(root)
+    with output.Waiting("checking the log"):
+        report = check(place.home)
+    if as_json:
+        common.emit({**_plain(report), "home": place.home})
+    else:
+        paint = common.paint()
+        state = paint("green", "whole") if report.ok else paint("red", "DAMAGED")
+        common.say(f"log {state}: {report.events} events in {len(report.streams)} streams, {output.safe(place.home)}")
+        for problem in report.problems:
+            where = f"{problem.stream}/{problem.segment} at byte {problem.offset}"
+            common.say(f"  {output.safe(problem.kind)}: {output.safe(where)}: {output.safe(problem.detail)}")
+            common.say(f"    what to do: {output.safe(problem.remedy)}")
+    if not report.ok:
+        common.leave(1)
+
+
+def _plain(report: object) -> dict[str, object]:
+    import json
+
+    return dict(json.loads(output.to_json(report)))
+
+
+def rebuild(root: Root = "", as_json: Json = False) -> None:
+    """Throw away everything derived from the log and build it again."""
+    from projectmem_projections.rebuild import rebuild as build
+
+    place = common.open_place(root)
+    with output.Waiting("rebuilding from the log"):
+        counts = build(place.home)
+    if as_json:
+        common.emit({"home": place.home, "counts": counts})
+        return
+    common.say(f"rebuilt from the log in {output.safe(place.home)}")
+    for name, count in sorted(dict(counts).items()):
+        common.say(f"  {output.safe(name):<24} {output.safe(count)}")

@@ -1,0 +1,81 @@
+"""`projectmem policy ...`: see, check and accept the rules that the gate goes by."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated
+
+import typer
+
+from projectmem import output
+from projectmem.cli import common
+from projectmem.cli.common import EXITS, Json, Root
+
+app = common.group("See, check and accept the policy that the gate goes by.", epilog=EXITS)
+
+
+def register(parent: typer.Typer) -> None:
+    """Add the group to the application."""
+    parent.add_typer(app, name="policy")
+
+
+@app.command(epilog=EXITS)
+def show(root: Root = "", as_json: Json = False) -> None:
+    """Show the policy in force, and where it comes from."""
+    from projectmem.policies import in_force
+
+    policy, source = in_force(common.open_place(root))
+    if as_json:
+        common.emit({"hash": policy.hash, "source": source, "policy": policy.to_data()})
+        return
+    common.say(f"policy {policy.hash[:16]} ({output.safe(source)})")
+    for name, value in sorted(policy.to_data().items()):
+        common.say(f"  {output.safe(name):<18} {output.safe(output.to_json(value, indent=None))}")
+
+
+@app.command(epilog=EXITS)
+def validate(
+    file: Annotated[str, typer.Argument(help="The file to check (default: the project's).", show_default=False)] = "",
+    root: Root = "",
+    as_json: Json = False,
+) -> None:
+    """Check a policy file; errors name file, line and key. Changes nothing."""
+    from projectmem.policies import policy_path, read
+
+    path = os.path.abspath(file) if file else policy_path(common.open_place(root))
+    policy, _ = read(path)
+    if as_json:
+        common.emit({"file": path, "ok": True, "hash": policy.hash})
+    else:
+        common.say(f"{output.safe(path)} is valid, hash {policy.hash[:16]}")
+
+
+@app.command(epilog=EXITS)
+def path(root: Root = "", as_json: Json = False) -> None:
+    """Print where the project's policy file belongs."""
+    from projectmem.policies import policy_path
+
+    where = policy_path(common.open_place(root))
+    if as_json:
+        common.emit({"file": where, "exists": os.path.exists(where)})
+    else:
+        common.say(where)
+
+
+@app.command(epilog=EXITS)
+def accept(
+    file: Annotated[str, typer.Argument(help="The file to accept (default: the project's).", show_default=False)] = "",
+    root: Root = "",
+    as_json: Json = False,
+) -> None:
+    """Put a policy file in force: it is written into the log (a person at a terminal only)."""
+    from projectmem.policies import accept as put_in_force
+    from projectmem.policies import policy_path
+
+    common.require_person("a policy")
+    place = common.open_place(root)
+    event = put_in_force(place, os.path.abspath(file) if file else policy_path(place), now=common.now())
+    if as_json:
+        common.emit(event)
+    else:
+        common.say(f"policy {event['data']['hash'][:16]} is in force, recorded as {event['id']} in {output.safe(place.home)}")

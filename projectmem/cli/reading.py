@@ -1,0 +1,141 @@
+"""`failures`, `explain`, `summary`, `recall`, `stats`: what the log knows, for people and agents."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from projectmem import caller, output
+from projectmem.cli import common
+from projectmem.cli.common import EXITS, Json, Root
+
+if TYPE_CHECKING:
+    from projectmem.place import Place
+
+
+def register(parent: typer.Typer) -> None:
+    """Add the commands to the application."""
+    for command in (failures, explain, summary, recall, stats):
+        parent.command(epilog=EXITS)(command)
+
+
+def failures(
+    every: Annotated[bool, typer.Option("--all", help="Also those that were cleared, snoozed, disputed or superseded.")] = False,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=0, help="At most the newest N; 0 for all.")] = 50,
+    root: Root = "",
+    as_json: Json = False,
+) -> None:
+    """List recorded failures that stand, and what the gate makes of each now."""
+    from projectmem.failures import failures as rows_of
+    from projectmem.failures import render
+
+    now = common.now()
+    rows = rows_of(common.open_place(root), now, every=every, limit=limit)
+    if as_json:
+        common.emit([row.to_data() for row in rows])
+        return
+    for line in render(rows, now, common.paint(), common.width()):
+        common.say(line)
+
+
+def explain(
+    id: Annotated[str, typer.Argument(help="Id of an event, or enough of one.", show_default=False)],
+    root: Root = "",
+    as_json: Json = False,
+) -> None:
+    """Explain one event: what failed, the evidence, what the gate says now and why, and what would change that."""
+    from projectmem import explain as explaining
+
+    place, now = common.open_place(root), common.now()
+    if as_json:
+        common.emit(explaining.explain_data(place, id, now))
+    else:
+        common.say(explaining.explain(place, id, now))
+
+
+def summary(
+    budget: Annotated[int, typer.Option("--budget", min=50, max=10_000, help="At most so many tokens.")] = 600,
+    root: Root = "",
+    as_json: Json = False,
+) -> None:
+    """Print what an agent is told at the start of a session."""
+    from projectmem_projections.recollection import current
+    from projectmem_projections.scope import Scope
+
+    from projectmem.summary import session_summary
+
+    place = common.open_place(root)
+    text = session_summary(
+        place.home,
+        now=common.now(),
+        generation=current(place.home),
+        scope=Scope(place.project),
+        nonce=os.urandom(6).hex(),
+        budget_tokens=budget,
+    )
+    if as_json:
+        common.emit({"text": text})
+    elif text:
+        common.say(output.safe(text, lines=True))
+    else:
+        common.note("nothing to say yet")
+
+
+def recall(
+    query: Annotated[str, typer.Argument(help="An error, a command, a file or a question.", show_default=False)],
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=20, help="At most so many items.")] = 5,
+    budget: Annotated[int, typer.Option("--budget", min=50, max=10_000, help="At most so many tokens.")] = 400,
+    root: Root = "",
+    as_json: Json = False,
+) -> None:
+    """Ask the log a question. Nothing relevant recorded: no answer at all."""
+    from projectmem.recall import recall as ask
+
+    place, now = common.open_place(root), common.now()
+    with output.Waiting("recalling"):
+        result = ask(place.home, query, now=now, nonce=os.urandom(6).hex(), k=limit, budget_tokens=budget)
+    data = result.event_data(query)
+    _remember(place, data)
+    if as_json:
+        common.emit({**data, "block": result.block})
+        return
+    for remark in result.notes:
+        common.note(output.safe(remark))
+    if result.block:
+        common.say(output.safe(result.block, lines=True))
+    else:
+        common.note(f"nothing relevant is recorded ({output.safe(result.why)})")
+
+
+def _remember(place: Place, data: dict[str, object]) -> None:
+    """Record the recall; a log that cannot take it does not spoil the answer."""
+    from projectmem_logs.errors import LogError
+
+    from projectmem.errors import ProjectmemError
+    from projectmem.record import record
+
+    try:
+        record(place, "recall.decided", data, now=common.now(), origin=caller.origin(), actor=caller.actor())
+    except (ProjectmemError, LogError, OSError) as exc:
+        common.note(f"this recall was not recorded: {output.safe(exc)}")
+
+
+def stats(
+    since: Annotated[str, typer.Option("--since", metavar="WHEN", help="Only from then on: `2h`, `30d`, or a date.")] = "",
+    root: Root = "",
+    as_json: Json = False,
+) -> None:
+    """Count what is in the log: calls, failures by class, what the gate said and what became of it."""
+    from projectmem import units
+    from projectmem.stats import render
+    from projectmem.stats import stats as count
+
+    place, now = common.open_place(root), common.now()
+    found = count(place.home, since=units.moment(since, now, future=False) if since else 0)
+    if as_json:
+        common.emit(found.to_data())
+        return
+    for line in render(found, common.paint()):
+        common.say(line)

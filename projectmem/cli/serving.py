@@ -1,0 +1,61 @@
+"""`mcp` and `backtest`: serve agents over stdio, and try the gate on transcripts."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from projectmem import output
+from projectmem.cli import common
+from projectmem.cli.common import EXITS, Json, Root
+
+FORMATS = ("steps", "cases", "claude-code")
+BACKTEST_EXITS = "Exit codes: 0 done (problems in single transcripts are counted and named), 2 wrong usage, 3 could not be done."
+
+
+def register(parent: typer.Typer) -> None:
+    """Add the commands to the application."""
+    parent.command(epilog=EXITS)(mcp)
+    parent.command(epilog=BACKTEST_EXITS)(backtest)
+
+
+def mcp(root: Root = "") -> None:
+    """Serve the Model Context Protocol over standard input and output until the client closes it."""
+    from projectmem.mcp_server import run
+
+    run(common.open_place(root))
+
+
+def backtest(
+    paths: Annotated[list[Path], typer.Argument(help="Transcripts, or folders of them.", show_default=False)],
+    format: Annotated[str, typer.Option("--format", help=f"{' | '.join(FORMATS)}")] = "claude-code",
+    verdicts: Annotated[
+        Path | None, typer.Option("--verdicts", metavar="FILE", help="Write one JSON line for each call.", show_default=False)
+    ] = None,
+    policy: Annotated[
+        Path | None, typer.Option("--policy", metavar="FILE", help="Try this policy instead of the defaults.", show_default=False)
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Run the gate over recorded sessions with their own clock, and count what it would have said."""
+    from projectmem_gate.policy import DEFAULT
+
+    from projectmem.backtest.run import render, run_backtest
+    from projectmem.errors import BadInputError, NotFoundError
+    from projectmem.policies import read
+
+    if format not in FORMATS:
+        raise BadInputError(f"`{format}` is not a format: give --format {', '.join(FORMATS)}")
+    for path in paths:
+        if not path.exists():
+            raise NotFoundError(f"{path} does not exist: give transcripts, or folders of them")
+    chosen = read(str(policy))[0] if policy else DEFAULT
+    shown = sys.stderr if sys.stderr.isatty() else None
+    summary = run_backtest(paths, format, verdicts=verdicts, policy=chosen, progress=shown)
+    if as_json:
+        common.emit(summary)
+    else:
+        common.say(output.safe(render(summary), lines=True))

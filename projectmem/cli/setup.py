@@ -1,0 +1,130 @@
+"""`init`, `uninit`, `hook`, `doctor`, `demo`, `version`: getting set up, and seeing that it works."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from projectmem import output
+from projectmem.cli import common
+from projectmem.cli.common import EXITS, EXITS_CHECKED, Json, Root
+
+HOOK_EXITS = "Exit code: always 0: a fault never blocks a call by accident. Faults are told in hook.log and by `doctor`."
+
+User = Annotated[bool, typer.Option("--user", help="The hooks in your own settings, for all projects.")]
+
+
+def register(parent: typer.Typer) -> None:
+    """Add the commands to the application."""
+    for command in (init, uninit):
+        parent.command(epilog=EXITS)(command)
+    parent.command(epilog=HOOK_EXITS)(hook)
+    parent.command(epilog=EXITS_CHECKED)(doctor)
+    parent.command(epilog=EXITS_CHECKED)(demo)
+    parent.command(epilog=EXITS)(version)
+
+
+def init(
+    harness: Annotated[
+        list[str] | None, typer.Option("--harness", help="Which harness to set up (repeatable).", show_default="claude-code")
+    ] = None,
+    user: User = False,
+    backfill: Annotated[
+        bool, typer.Option("--backfill/--no-backfill", help="Learn from the sessions that the harness already keeps.")
+    ] = True,
+    network: Annotated[bool, typer.Option("--allow-network", help="Accept a network file system.")] = False,
+    root: Root = "",
+    as_json: Json = False,
+) -> None:
+    """Set up the log and the hooks for a project, and learn from the sessions already kept. Can be run again."""
+    from projectmem.setup.init import HARNESSES
+    from projectmem.setup.init import init as set_up
+
+    report = set_up(
+        common.workdir(root),
+        now=common.now(),
+        harnesses=harness or HARNESSES,
+        user=user,
+        import_sessions=backfill,
+        allow_network=network,
+        progress=lambda items: output.progress(items, "reading sessions"),
+    )
+    if as_json:
+        common.emit(report.to_data())
+        return
+    for line in report.lines():
+        common.say(output.safe(line))
+    common.say("Next: work as usual. `projectmem doctor` proves that the hooks fire; `projectmem failures` shows what is known.")
+
+
+def uninit(user: User = False, root: Root = "", as_json: Json = False) -> None:
+    """Take the hooks out again. The log stays where it is."""
+    from projectmem.setup.init import uninit as undo
+
+    done = undo(common.workdir(root), user=user)
+    if as_json:
+        common.emit({"done": done})
+        return
+    for line in done or ["nothing to undo"]:
+        common.say(output.safe(line))
+
+
+def hook(
+    harness: Annotated[str, typer.Argument(help="Whose hook this is, e.g. claude-code.", show_default=False)] = "",
+    event: Annotated[str, typer.Argument(help="The harness's name of the event.", show_default=False)] = "",
+) -> None:
+    """Answer a harness: JSON on standard input, at most one JSON object on standard output. Harnesses call this, not people."""
+    from projectmem.hook.entry import main
+
+    common.leave(main([harness, event]))
+
+
+def doctor(
+    fire: Annotated[
+        bool, typer.Option("--fire/--no-fire", help="Really run the registered hooks (in a scratch project).")
+    ] = True,
+    root: Root = "",
+    as_json: Json = False,
+) -> None:
+    """Prove that the hooks fire and that log and projections agree."""
+    from projectmem.doctor import examine, healthy
+
+    found = []
+    paint = common.paint()
+    colours = {"ok": "green", "note": "yellow", "fail": "red"}
+    for check in examine(common.workdir(root), now=common.now(), fire=fire):
+        found.append(check)
+        if as_json:
+            continue
+        common.say(f"{paint(colours.get(check.status, 'red'), check.status.ljust(4))}  {check.name}: {output.safe(check.detail)}")
+        if check.remedy:
+            common.say(f"      what to do: {output.safe(check.remedy)}")
+    if as_json:
+        common.emit({"ok": healthy(found), "checks": [check.to_data() for check in found]})
+    if not healthy(found):
+        common.leave(1)
+
+
+def demo(keep: Annotated[bool, typer.Option("--keep", help="Leave the temporary repository for a look around.")] = False) -> None:
+    """The main job, end to end, in a temporary repository: fail, be told before repeating, mend, go on, audit."""
+    from projectmem.demo import Expectation, run_demo
+
+    try:
+        run_demo(common.say, common.paint(), keep=keep)
+    except Expectation as exc:
+        common.note(f"projectmem: {output.safe(exc, lines=True)}")
+        common.leave(1)
+
+
+def version(as_json: Json = False) -> None:
+    """Print the version of the program, of the gate's engine, and of Python."""
+    import platform
+
+    from projectmem_gate.decide import ENGINE
+
+    number = common.version()
+    if as_json:
+        common.emit({"version": number, "engine": ENGINE, "python": platform.python_version()})
+    else:
+        common.say(f"projectmem-gate {number} (engine {ENGINE}, Python {platform.python_version()})")

@@ -1,0 +1,153 @@
+"""The log as people read it: choose events, and say each in one line or in full."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from projectmem import output
+from projectmem.errors import BadInputError
+
+if TYPE_CHECKING:
+    from projectmem.place import Place
+
+Event = dict[str, Any]
+
+KINDS = (
+    *("session.started", "session.ended", "action.proposed", "action.finished", "issue.opened", "issue.closed"),
+    *("hypothesis.noted", "attempt.recorded", "fix.recorded", "decision.recorded", "note.recorded"),
+    *("label.set", "label.cleared", "record.pinned", "record.snoozed", "record.disputed", "record.superseded"),
+    *("record.reviewed", "recall.decided", "feedback.given", "erasure.requested", "policy.changed"),
+    *("log.recovered", "checkpoint.sealed", "gate.degraded"),
+)
+
+
+def select(
+    place: Place,
+    *,
+    kinds: Iterable[str] = (),
+    since: int = 0,
+    limit: int = 20,
+    problems: list[Any] | None = None,
+) -> list[Event]:
+    """The newest `limit` events (0 = all), oldest first, of these kinds (`action` means every `action.*`), at or after `since`.
+
+    `problems` collects what the reader had to skip. Raises BadInputError for a kind that neither exists nor occurs.
+    """
+    wanted = tuple(kinds)
+    chosen: deque[Event] = deque(maxlen=limit or None)
+    seen: set[str] = set()
+    for event in _read(place, problems, _tail(place, limit) if not wanted and not since else None):
+        seen.add(event["kind"])
+        if event["ts"] >= since and matches(event["kind"], wanted):
+            chosen.append(event)
+    _check_kinds(wanted, seen)
+    return list(chosen)
+
+
+def _read(place: Place, problems: list[Any] | None, after: Mapping[str, int] | None) -> Iterator[Event]:
+    from projectmem_logs.reader import read_events
+
+    return read_events(place.home, after, problems=problems)
+
+
+def _tail(place: Place, limit: int) -> dict[str, int] | None:
+    """Where to start so that at least the newest `limit` events are read, without reading the whole log."""
+    if not limit:
+        return None
+    from projectmem_logs.store import LogStore
+
+    return {stream: seq - limit for stream, seq in LogStore(place.home).head().items() if seq > limit} or None
+
+
+def matches(kind: str, wanted: tuple[str, ...]) -> bool:
+    """Whether an event of `kind` is asked for: by its name, by the part before the dot, or because all are."""
+    return not wanted or kind in wanted or kind.split(".")[0] in wanted
+
+
+def _check_kinds(wanted: tuple[str, ...], seen: set[str]) -> None:
+    known = {*KINDS, *seen}
+    known |= {kind.split(".")[0] for kind in known}
+    for kind in wanted:
+        if kind not in known:
+            from difflib import get_close_matches
+
+            near = get_close_matches(kind, sorted(known), 1)
+            hint = f"; did you mean `{near[0]}`?" if near else f": the kinds are {', '.join(KINDS)}"
+            raise BadInputError(f"`{kind}` is not a kind of event{hint}")
+
+
+def short(id: str) -> str:
+    """The form of an id that warnings show too: enough of its beginning to name one event."""
+    return id[:18]
+
+
+def line(event: Event, paint: output.Paint) -> str:
+    """One event in one line: when, what, how it ended, what it was about, and its short id."""
+    kind, origin = str(event.get("kind", "?")), str((event.get("actor") or {}).get("origin", ""))
+    said = "(erased)" if "tombstone" in event else about(event)
+    colour = _colour(event)
+    body = f"{output.safe(kind):<17} {output.safe(said, limit=300)}"
+    mark = "" if origin in ("observed", "") else f" [{output.safe(origin)}]"
+    text = paint(colour, body) if colour else body
+    return f"{paint('dim', output.when(event.get('ts', 0)))}  {text}{mark}  {paint('dim', short(str(event.get('id', ''))))}"
+
+
+def _colour(event: Event) -> str:
+    data = event.get("data") or {}
+    if event.get("kind") == "action.finished":
+        return {"failed": "red", "ok": "green"}.get(data.get("outcome", ""), "")
+    if event.get("kind") == "action.proposed":
+        return output.VERDICT_COLOURS.get((data.get("decision") or {}).get("verdict", ""), "")
+    return "red" if event.get("kind") in ("gate.degraded", "log.recovered") else ""
+
+
+def about(event: Event) -> str:
+    """What an event says, in a few words. Total: any data gives a string (not yet escaped)."""
+    kind, data = event.get("kind", ""), event.get("data")
+    if not isinstance(data, dict):
+        return ""
+    if kind == "action.finished":
+        cls = f" [{data.get('class')}]" if data.get("class") else ""
+        return f"{data.get('outcome', '')}{cls}: {data.get('text', '')}"
+    if kind == "action.proposed":
+        decision = data.get("decision") or {}
+        return f"{decision.get('verdict', '?')} ({decision.get('rule', '') or 'no rule'}): {data.get('text', '')}"
+    if kind.startswith("record."):
+        until = f" until {output.when(data['until'])}" if isinstance(data.get("until"), int) and data["until"] > 0 else ""
+        reason = f": {data['reason']}" if data.get("reason") else ""
+        return f"{short(str(data.get('record', '')))}{until}{reason}"
+    if kind == "label.set":
+        return f"{data.get('label')} {data.get('target')} {data.get('pattern')} -> {data.get('effect')}: {data.get('reason', '')}"
+    if kind == "gate.degraded":
+        return f"{data.get('where', '')}: {data.get('what', '')} {data.get('detail', '')}"
+    for name in ("title", "text", "resolution", "note", "reason", "source", "selector", "hash", "root", "segment"):
+        if data.get(name):
+            prefix = f"{data['issue']} " if data.get("issue") else ""
+            return f"{prefix}{data[name]}"
+    return ", ".join(f"{k}={v}" for k, v in data.items())
+
+
+def full(event: Event) -> list[str]:
+    """Every field of an event, escaped, one a line; text of several lines is indented."""
+    lines = []
+    for name in ("id", "kind", "ts", "at", "stream", "seq", "actor", "causes", "data", "tombstone"):
+        value = event.get(name)
+        if value in (None, "", [], {}):
+            continue
+        if name in ("ts", "at") and isinstance(value, int):
+            lines.append(f"{name:<10}{output.when(value)}")
+        elif isinstance(value, dict):
+            lines.append(name)
+            lines += [f"  {output.safe(k):<14} {_value(v)}" for k, v in value.items() if v not in (None, "", [], {})]
+        else:
+            lines.append(f"{name:<10}{_value(value)}")
+    return lines
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, (dict, list)):
+        return output.safe(output.to_json(value, indent=None), limit=600)
+    text = output.safe(value, lines=True, limit=2000)
+    return text.replace("\n", "\n" + " " * 17)

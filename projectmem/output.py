@@ -1,0 +1,172 @@
+"""What a person sees: escaping of untrusted text, colour, times, durations, tables, JSON and progress.
+
+Text from the log was written by programs, web pages and models. `safe` makes every control character and terminal
+escape visible instead of obeyed; nothing from the log is printed without it. Nothing here reads clock or environment.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from typing import IO, Any
+
+SECOND = 1_000_000
+MINUTE, HOUR, DAY, WEEK = 60 * SECOND, 3_600 * SECOND, 86_400 * SECOND, 7 * 86_400 * SECOND
+
+# C0 and C1 controls, DEL, line and paragraph separators, bidirectional controls, byte-order mark, lone surrogates.
+_UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\ud800-\udfff]")
+_UNSAFE_JSON = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\ud800-\udfff]")
+_COLOURS = {"red": "31", "green": "32", "yellow": "33", "blue": "34", "bold": "1", "dim": "2"}
+
+
+def safe(text: object, *, lines: bool = False, limit: int = 0) -> str:
+    r"""`text` with control characters spelled out (`\x1b`, `\n`); with `lines`, newlines and tabs are kept.
+
+    limit  cut to that many characters with `…` at the end (0 = do not cut).
+    """
+    out = str(text)
+    if limit and len(out) > limit:
+        out = out[: limit - 1] + "…"
+    keep = "\n\t" if lines else ""
+    if lines:
+        out = out.replace("\r\n", "\n")
+    return _UNSAFE.sub(lambda m: m.group() if m.group() in keep else _spell(m.group()), out)
+
+
+def _spell(char: str) -> str:
+    named = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}.get(char)
+    code = ord(char)
+    return named or (f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}")
+
+
+def to_json(value: object, *, indent: int | None = 2) -> str:
+    """`value` as JSON that is valid UTF-8 and safe on a terminal (what is risky is written as \\uXXXX)."""
+    text = json.dumps(value, ensure_ascii=False, indent=indent, sort_keys=False, default=_plain)
+    return _UNSAFE_JSON.sub(lambda m: f"\\u{ord(m.group()):04x}", text)
+
+
+def _plain(value: object) -> object:
+    to_data = getattr(value, "to_data", None)
+    if to_data is not None:
+        return to_data()
+    slots = getattr(type(value), "__slots__", None)
+    if slots:
+        return {name: getattr(value, name) for name in slots}
+    if hasattr(value, "__dict__"):
+        return vars(value)
+    return list(value) if isinstance(value, (set, frozenset)) else str(value)
+
+
+class Paint:
+    """Colour when it is wanted, plain text otherwise. `Paint(True)("red", "x")`."""
+
+    def __init__(self, on: bool) -> None:
+        self.on = on
+
+    def __call__(self, colour: str, text: str) -> str:
+        return f"\x1b[{_COLOURS[colour]}m{text}\x1b[0m" if self.on and text else text
+
+
+VERDICT_COLOURS = {"allow": "green", "warn": "yellow", "ask": "yellow", "deny": "red"}
+
+
+def when(at: int) -> str:
+    """A time in microseconds as `2026-11-30 13:05:09Z`; `never` for 0 and below, the number itself where no date fits."""
+    if at <= 0:
+        return "never"
+    try:
+        return datetime.fromtimestamp(at // SECOND, tz=UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+    except (OverflowError, ValueError, OSError):
+        return f"{at} us"
+
+
+def span(us: int) -> str:
+    """A length of time in one unit that a person would use: `45 s`, `12 min`, `3 h`, `2 d`, `5 weeks`."""
+    us = abs(us)
+    for size, name in ((5 * WEEK, ""), (2 * DAY, "d"), (2 * HOUR, "h"), (2 * MINUTE, "min")):
+        if us >= size:
+            if not name:
+                return f"{us // WEEK} weeks"
+            unit = {"d": DAY, "h": HOUR, "min": MINUTE}[name]
+            return f"{us // unit} {name}"
+    return f"{us // SECOND} s"
+
+
+def ago(at: int, now: int) -> str:
+    """`12 min ago`, `in 3 h`, `just now`."""
+    if at <= 0:
+        return "never"
+    gap = now - at
+    if abs(gap) < SECOND:
+        return "just now"
+    return f"{span(gap)} ago" if gap > 0 else f"in {span(gap)}"
+
+
+def table(rows: Sequence[Sequence[str]], head: Sequence[str], *, width: int = 100) -> list[str]:
+    """Aligned columns; the last one is cut so that a line fits `width`. Cells must be `safe` and free of colour."""
+    if not rows:
+        return []
+    cells = [list(head), *([*row] for row in rows)]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(head))]
+    lines = []
+    for row in cells:
+        start = "  ".join(cell.ljust(widths[i]) for i, cell in enumerate(row[:-1]))
+        room = max(16, width - len(start) - 2)
+        last = row[-1] if len(row[-1]) <= room else row[-1][: room - 1] + "…"
+        lines.append(f"{start}  {last}".rstrip())
+    return lines
+
+
+def progress(items: Iterable[Any], label: str, *, total: int | None = None, stream: IO[str] | None = None) -> Iterator[Any]:
+    """Pass `items` through, showing a bar on `stream` (default stderr) once a second has gone by, on a terminal only."""
+    err = stream if stream is not None else sys.stderr
+    if not err.isatty():
+        yield from items
+        return
+    started, bar, task = time.monotonic(), None, None
+    try:
+        for count, item in enumerate(items, 1):
+            yield item
+            if count & 0xFF:
+                continue
+            if bar is None and time.monotonic() - started > 1:
+                bar = _bar(err)
+                bar.start()
+                task = bar.add_task(label, total=total)
+            if bar is not None:
+                bar.update(task, completed=count)
+    finally:
+        if bar is not None:
+            bar.stop()
+
+
+def _bar(err: IO[str]) -> Any:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    return Progress(*columns, console=Console(file=err), transient=True)
+
+
+class Waiting:
+    """A spinner on stderr for one long step without a count; silent where stderr is not a terminal."""
+
+    def __init__(self, label: str, stream: IO[str] | None = None) -> None:
+        self.label, self.stream, self.status = label, stream if stream is not None else sys.stderr, None
+
+    def __enter__(self) -> Waiting:
+        if self.stream.isatty():
+            from rich.console import Console
+
+            status: Any = Console(file=self.stream).status(self.label)
+            status.start()
+            self.status = status
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if self.status is not None:
+            self.status.stop()

@@ -1,0 +1,50 @@
+"""The policy of a project: the file people edit, and what is in force (what was last accepted into the log)."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from projectmem.errors import NotFoundError
+
+if TYPE_CHECKING:
+    from projectmem_gate.policy import Policy
+
+    from projectmem.place import Place
+
+
+def policy_path(place: Place) -> str:
+    """Where the project's policy file belongs (it need not exist)."""
+    return os.path.join(place.home, "policy.toml")
+
+
+def read(path: str) -> tuple[Policy, str]:
+    """(policy, its text). Raises NotFoundError for no file, PolicyError (file, line, key) for a wrong one."""
+    from projectmem_gate import policy
+
+    try:
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+    except FileNotFoundError:
+        raise NotFoundError(f"no policy file at {path}: the shipped defaults apply until there is one") from None
+    except UnicodeDecodeError as exc:
+        raise policy.PolicyError(f"{path}: not UTF-8 text (byte {exc.start}): save it as UTF-8") from None
+    return policy.parse(text, path), text
+
+
+def in_force(place: Place) -> tuple[Policy, str]:
+    """(the policy that decides now, where it comes from)."""
+    from projectmem.state import policy_of, reading
+
+    with reading(place) as state:
+        accepted = state.policy()
+        return policy_of(state), "accepted into the log" if accepted else "shipped defaults"
+
+
+def accept(place: Place, path: str, *, now: int) -> dict[str, Any]:
+    """Validate the file and write it into the log, from where it is in force. Returns the event."""
+    from projectmem.record import record
+
+    policy, text = read(path)
+    data = {"text": text, "hash": policy.hash, "policy": policy.to_data()}
+    return record(place, "policy.changed", data, now=now, origin="human")

@@ -1,0 +1,130 @@
+"""Write what people and agents have to say: issues, attempts, fixes, decisions, notes, labels, and verdicts on records.
+
+Everything is validated against its kind, stripped of secrets and appended in one step. Whoever is not a person at a
+terminal is an *agent*: it may note and dispute, and may not make rules or pins.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from projectmem import writing
+from projectmem.errors import BadInputError, NotFoundError, ProjectmemError, RefusedError
+
+if TYPE_CHECKING:
+    from projectmem.place import Place
+
+Event = dict[str, Any]
+
+PERSON_ONLY = frozenset({"label.set", "label.cleared", "record.pinned", "policy.changed"})
+CURATIONS = ("pinned", "snoozed", "disputed", "superseded", "reviewed")
+
+
+def new_id() -> str:
+    """A short random id for an issue: never counted up, so two writers never give out the same one."""
+    return os.urandom(5).hex()
+
+
+def record(
+    place: Place,
+    kind: str,
+    data: Mapping[str, Any],
+    *,
+    now: int,
+    origin: str,
+    actor: Mapping[str, str] | None = None,
+    causes: Sequence[str] = (),
+) -> Event:
+    """Append one event of `kind` and return it as it was sealed.
+
+    origin  human | agent | import; an agent may not write the kinds in PERSON_ONLY (RefusedError)
+    actor   session, agent, harness, model where known
+    Raises KindError for data that does not fit the kind, LogError when the log cannot take it.
+    """
+    from projectmem_logs import kinds
+
+    if kind in PERSON_ONLY and origin != "human":
+        raise RefusedError(f"`{kind}` needs a person at a terminal; an agent can record a note or dispute a record")
+    clean = kinds.validate(kind, _redacted(place, dict(data)))
+    who = {name: str((actor or {}).get(name) or "") for name in ("session", "agent", "harness", "model")}
+    draft = {"kind": kind, "at": now, "actor": {**who, "origin": origin}, "causes": list(causes), "data": clean}
+    events = writing.append(place, [draft], now)
+    if not events:
+        raise ProjectmemError(f"the log in {place.home} is busy: what was said is kept aside and written with the next event")
+    return events[-1]
+
+
+def _redacted(place: Place, data: dict[str, Any]) -> dict[str, Any]:
+    from projectmem_logs.redact import Redactor
+    from projectmem_logs.store import redaction_key
+
+    clean = Redactor(redaction_key(place.home)).tree(data)
+    return dict(clean)
+
+
+def curate(
+    place: Place,
+    what: str,
+    wanted: str,
+    *,
+    now: int,
+    origin: str,
+    actor: Mapping[str, str] | None = None,
+    until: int = 0,
+    reason: str = "",
+    by: str = "",
+) -> list[Event]:
+    """Pin, snooze, dispute, supersede or review the failure `wanted` (an id or a part of one).
+
+    what   one of CURATIONS;  until  when a snooze or a pin's review falls due (microseconds, 0 where it does not apply)
+    by     for `superseded`: the id of what replaces it
+    Returns one event per key that the failure is remembered under (a chain of commands has two).
+    Raises NotFoundError, RefusedError, BadInputError, LogError.
+    """
+    from projectmem.lookup import find_failure, find_one
+
+    if what not in CURATIONS:
+        raise BadInputError(f"`{what}` is not one of {', '.join(CURATIONS)}")
+    failure = find_failure(place, wanted)
+    if what == "superseded":
+        by = str(find_one(place, by)["id"])
+        if by == failure["id"]:
+            raise BadInputError("a record cannot supersede itself: name the event that replaces it with --by")
+    if origin != "human" and failure["actor"].get("origin") == "human":
+        raise RefusedError(f"record {failure['id']} was made by a person; only a person can say otherwise")
+    data = {"record": failure["id"], "until": until, "reason": reason, "by_event": by}
+    return [
+        record(place, f"record.{what}", {**data, "key": key}, now=now, origin=origin, actor=actor, causes=[failure["id"]])
+        for key in keys_of(failure)
+    ]
+
+
+def keys_of(failure: Event) -> list[str]:
+    """The keys a failed call is remembered under: the part that failed, and the whole call."""
+    data = failure.get("data") or {}
+    keys = [key for key in dict.fromkeys((data.get("failed_key"), data.get("key"))) if key]
+    if not keys:
+        raise NotFoundError(f"event {failure['id']} carries no action (it was erased, or it is not a failure)")
+    return keys
+
+
+def find_issue(place: Place, wanted: str) -> str:
+    """The id of the issue that `wanted` names (its id, the beginning of it, or the id of the event that opened it)."""
+    from projectmem_logs.reader import read_events
+
+    text = wanted.strip().lower()
+    found = {}
+    for event in read_events(place.home):
+        data = event.get("data") or {}
+        if event["kind"] == "issue.opened" and (data.get("issue", "").startswith(text) or event["id"] == text):
+            found[str(data["issue"])] = str(data.get("title", ""))
+    if text in found:
+        return text
+    if len(found) != 1 or not text:
+        known = ", ".join(f"{id} ({title[:40]})" for id, title in list(found.items())[:5])
+        raise NotFoundError(
+            f"`{wanted}` names {len(found)} issues{': ' + known if known else ''}; see `projectmem log --kind issue.opened`"
+        )
+    return next(iter(found))

@@ -1,0 +1,299 @@
+"""Plays the log again and recomputes every decision the gate ever made, byte for byte.
+
+A decision was computed from: the entries of the action's keys as of a position of the log, the facts and labels that were
+recorded with it, the session, the policy (by hash) and the time. All of that is in the log, so the answer is one of
+
+    same             the recomputed decision has the same canonical bytes
+    different        it has not: the log was altered, or the gate is not deterministic (the only failure)
+    engine changed   another revision of the gate made it: nothing to compare
+    input erased     what it was made from was erased on request
+
+A call that was let through without a candidate carries the position of that check; there *same* means that no record of
+its keys stood open at that position.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from projectmem_gate.model import Action, Decision, Part, Session
+
+from projectmem import output
+
+SAME, DIFFERENT, ENGINE_CHANGED, ERASED = "same", "different", "engine changed", "input erased"
+OUTCOMES = (SAME, DIFFERENT, ENGINE_CHANGED, ERASED)
+LISTED = 20
+
+Event = dict[str, Any]
+Watch = Callable[[Iterable[Event]], Iterator[Event]]
+
+
+@dataclass(slots=True)
+class Report:
+    """What a replay found. `ok` is false only when a decision came out different."""
+
+    events: int = 0
+    until: int = 0
+    kinds: Counter[str] = field(default_factory=Counter)
+    open_failures: int = 0
+    verified: bool = False
+    decisions: Counter[str] = field(default_factory=Counter)
+    passed: Counter[str] = field(default_factory=Counter)
+    differences: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        """Whether every decision came out as recorded (or could not be compared for a stated reason)."""
+        return not self.decisions[DIFFERENT] and not self.passed[DIFFERENT]
+
+    def to_data(self) -> dict[str, Any]:
+        """The report as plain data."""
+        return {
+            "events": self.events,
+            "until": self.until,
+            "kinds": dict(sorted(self.kinds.items())),
+            "open_failures": self.open_failures,
+            "verified": self.verified,
+            "decisions": {name: self.decisions[name] for name in OUTCOMES},
+            "without_candidate": {name: self.passed[name] for name in OUTCOMES},
+            "differences": self.differences,
+            "ok": self.ok,
+        }
+
+
+def replay_log(home: str, *, root: str = "", until: int | None = None, verify: bool = False, watch: Watch = iter) -> Report:
+    """Fold the log in `home` from the start (up to `until`, microseconds); with `verify` recompute every decision.
+
+    root  the project's top folder, to identify actions again that were recorded without their parts
+
+    Two passes in flat order: the first folds, the second compares, so that a decision may lean on an event of another
+    stream that sorts after it. Raises LogError where the log cannot be read.
+    """
+    from projectmem_logs.reader import read_events
+    from projectmem_projections.memory import MemoryState
+
+    report = Report(until=until or 0, verified=verify)
+    state, checker = MemoryState(), _Checker(root)
+    for event in watch(_upto(read_events(home), until)):
+        report.events += 1
+        report.kinds[event["kind"]] += 1
+        state.apply([event], gaps=True)
+        checker.learn(event)
+    report.open_failures = checker.open_failures(state)
+    if verify:
+        for event in watch(_upto(read_events(home), until)):
+            _verify(state, checker, event, report)
+    return report
+
+
+def _upto(events: Iterable[Event], until: int | None) -> Iterator[Event]:
+    return (event for event in events if until is None or event["ts"] <= until)
+
+
+def _verify(state: Any, checker: _Checker, event: Event, report: Report) -> None:
+    if event["kind"] == "action.proposed":
+        outcome, why, now_says = checker.decision(state, event)
+        report.decisions[outcome] += 1
+    elif event["kind"] == "action.finished" and (event.get("data") or {}).get("as_of") is not None:
+        outcome, why, now_says = checker.without_candidate(state, event)
+        report.passed[outcome] += 1
+    else:
+        return
+    if outcome == DIFFERENT:
+        data = event["data"]
+        recorded = (data.get("decision") or {}).get("verdict", "allow")
+        report.differences.append(
+            {
+                "id": event["id"],
+                "ts": event["ts"],
+                "text": data.get("text", ""),
+                "recorded": recorded,
+                "now": now_says,
+                "why": why,
+            }
+        )
+
+
+class _Checker:
+    """Recomputes decisions. Learns policies and erasures in the first pass."""
+
+    def __init__(self, root: str = "") -> None:
+        from projectmem_gate.policy import DEFAULT
+
+        self.root = root
+
+        self.policies: dict[str, Any] = {DEFAULT.hash: DEFAULT}
+        self.erased: dict[str, list[int]] = {}  # stream -> positions whose data was erased
+        self.erased_ids: set[str] = set()
+        self.failed_keys: set[str] = set()
+
+    def open_failures(self, state: Any) -> int:
+        """How many failed calls stand open in the folded log (one may be remembered under two keys)."""
+        from projectmem_gate import history
+
+        ids = set()
+        for entries in state.entries(sorted(self.failed_keys)).values():
+            if history.is_open(entries):
+                record = history.fold("", entries, 0)
+                ids.add(record.id if record is not None else "")
+        return len(ids)
+
+    def learn(self, event: Event) -> None:
+        """Take in what later comparisons need to know."""
+        if "tombstone" in event:
+            self.erased.setdefault(event["stream"], []).append(event["seq"])
+            self.erased_ids.add(event["id"])
+        elif event["kind"] == "action.finished" and event["data"].get("outcome") == "failed":
+            self.failed_keys.update(key for key in (event["data"].get("failed_key"), event["data"].get("key")) if key)
+        elif event["kind"] == "policy.changed":
+            from projectmem_gate import policy
+
+            try:
+                known = policy.parse(event["data"]["text"], f"policy of event {event['id']}")
+            except (KeyError, policy.PolicyError):
+                return  # a policy that cannot be read was never in force
+            self.policies[known.hash] = known
+
+    def decision(self, state: Any, event: Event) -> tuple[str, str, str]:
+        """(outcome, why, what the gate says now) of one `action.proposed`. Total: malformed data is `different`."""
+        from projectmem_gate.decide import ENGINE
+
+        if "tombstone" in event:
+            return ERASED, "the decision itself was erased", ""
+        data = event["data"]
+        recorded = data.get("decision") or {}
+        if recorded.get("engine") not in ("", ENGINE):
+            return ENGINE_CHANGED, f"engine {recorded.get('engine')}, now {ENGINE}", ""
+        if self.erased_ids.intersection(recorded.get("records") or ()):
+            return ERASED, "a record it was made from was erased", ""
+        try:
+            again = self._decide(state, data)
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as exc:
+            return DIFFERENT, f"what was recorded cannot be a decision's input ({type(exc).__name__}: {exc})", "?"
+        if again is None:
+            return DIFFERENT, f"the policy it names ({str(data.get('policy'))[:16]}) is not in the log", "?"
+        if _bytes(again.to_data()) == _bytes(recorded):
+            return SAME, "", again.verdict
+        if self._erased_before(data["as_of"]):
+            return ERASED, "events before it were erased", again.verdict
+        fields = [name for name in again.to_data() if again.to_data()[name] != recorded.get(name)]
+        return DIFFERENT, f"differs in {', '.join(fields) or 'unknown fields'}", again.verdict
+
+    def _decide(self, state: Any, data: Mapping[str, Any]) -> Decision | None:
+        """The decision again, from what was recorded with it; None where its policy is not in the log."""
+        from projectmem_gate import history
+        from projectmem_gate.decide import decide
+
+        policy = self.policies.get(data["policy"])
+        if policy is None:
+            return None
+        action, now = self._action(data), data["now"]
+        found = state.entries(tuple(data["keys"]), data["as_of"])
+        folded = [history.fold(key, entries, now) for key, entries in found.items() if history.is_open(entries)]
+        records = [record for record in folded if record is not None]
+        asks = [entry for entries in found.values() for entry in entries if entry["t"] in ("ask", "pass")]
+        session, labels = Session(**data["session"]), data.get("labels") or []
+        return decide(action, records, data["facts"], session, policy, now, labels=labels, asks=asks)
+
+    def _action(self, data: Mapping[str, Any]) -> Action:
+        """The recorded action: as it was written down, else identified again from the recorded input."""
+        if data.get("parts") is None and self.root:
+            import json
+            import os
+
+            from projectmem_gate.identify import identify
+
+            try:
+                cwd = os.path.normpath(os.path.join(self.root, data["cwd"]))
+                again: Action = identify(
+                    data["tool"], json.loads(data["input"]), root=self.root, cwd=cwd, resolve=os.path.realpath
+                )
+            except ValueError:  # cut to its first characters
+                return action_of(data)
+            if again.key == data["key"]:
+                return again
+        return action_of(data)
+
+    def without_candidate(self, state: Any, event: Event) -> tuple[str, str, str]:
+        """(outcome, why, what the gate says now) of a call that was let through because nothing stood against it."""
+        from projectmem_gate import history
+
+        data = event["data"]
+        keys = keys_of(data)
+        try:
+            found = state.entries(keys, data["as_of"])
+        except (KeyError, TypeError, ValueError, AttributeError) as exc:
+            return DIFFERENT, f"the recorded position cannot be used ({type(exc).__name__}: {exc})", "?"
+        open_keys = [key for key, entries in found.items() if entries and history.is_open(entries)]
+        if not open_keys:
+            return SAME, "", "allow"
+        if self._erased_before(data["as_of"]):
+            return ERASED, "events before it were erased", ""
+        return DIFFERENT, "a failure of this action stood open at that position", "a candidate"
+
+    def _erased_before(self, as_of: Mapping[str, int]) -> bool:
+        return any(seq <= as_of.get(stream, 0) for stream, seqs in self.erased.items() for seq in seqs)
+
+
+def keys_of(data: Mapping[str, Any]) -> tuple[str, ...]:
+    """Every key of a recorded call, as `Action.keys` gives them."""
+    parts = [part["key"] for part in data.get("parts") or [] if not part.get("trivial")]
+    return tuple(dict.fromkeys((data["key"], *parts)))
+
+
+def action_of(data: Mapping[str, Any]) -> Action:
+    """The action of a recorded call, without identifying it again. Raises KeyError or TypeError for malformed data."""
+    recorded = data.get("parts")
+    if recorded is None:
+        recorded = [{"key": key, "kind": data["kind"], "family": "", "text": data["text"]} for key in data["keys"]]
+    parts = []
+    for part in recorded:
+        given = {name: part[name] for name in Part.__slots__ if name in part}
+        for name in ("words", "paths"):
+            given[name] = tuple(given.get(name) or ())
+        given["effects"] = tuple((e[0], e[1]) for e in given.get("effects") or ())
+        parts.append(Part(**given))
+    return Action(
+        data["tool"],
+        data["kind"],
+        data["cwd"],
+        data["key"],
+        data["text"],
+        tuple(parts),
+        tuple(data.get("joins") or ()),
+        bool(data.get("parsed", True)),
+        bool(data.get("escalated", False)),
+    )
+
+
+def _bytes(value: Any) -> bytes:
+    from projectmem_logs.canonical import canonical
+
+    return canonical(value)
+
+
+def render(report: Report, paint: output.Paint) -> list[str]:
+    """The report in lines for a person."""
+    until = f" up to {output.when(report.until)}" if report.until else ""
+    lines = [f"replayed {report.events} events{until}: {report.open_failures} failures stand open"]
+    if not report.verified:
+        return lines + [f"  {count:>7} {output.safe(kind)}" for kind, count in sorted(report.kinds.items())]
+    total = sum(report.decisions.values())
+    lines.append(f"recomputed {total} decisions: {_counts(report.decisions)}")
+    lines.append(f"rechecked {sum(report.passed.values())} calls that met no objection: {_counts(report.passed)}")
+    for row in report.differences[:LISTED]:
+        said = f"{output.when(row['ts'])}  recorded {row['recorded']}, now {row['now']}: {row['why']}"
+        lines.append(paint("red", f"  different  {row['id']}  {output.safe(said)}"))
+        lines.append(f"             {output.safe(row['text'], limit=100)}")
+    if len(report.differences) > LISTED:
+        lines.append(f"  and {len(report.differences) - LISTED} more (--json lists all)")
+    verdict = "every decision is what its recorded inputs give" if report.ok else "the log does not give what it says"
+    lines.append(paint("green" if report.ok else "red", verdict))
+    return lines
+
+
+def _counts(counter: Counter[str]) -> str:
+    return ", ".join(f"{counter[name]} {name}" for name in OUTCOMES if counter[name] or name in (SAME, DIFFERENT))

@@ -1,0 +1,39 @@
+"""The gate's state for commands that read: the snapshot caught up with the log, or the log folded in memory without one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from projectmem.hook.state import open_state, policy_of
+
+if TYPE_CHECKING:
+    from projectmem.place import Place
+
+__all__ = ["policy_of", "reading"]
+
+
+@contextmanager
+def reading(place: Place) -> Iterator[Any]:
+    """A state to look things up in. Where the snapshot cannot be used (a read-only folder, another process holding it),
+    the log itself is folded: slower, with the same answers. Raises LogError where that cannot be read either."""
+    from projectmem_projections.errors import ProjectionError
+
+    try:
+        snapshot = open_state(place)
+    except (ProjectionError, OSError):
+        yield folded(place.home)
+        return
+    with snapshot:
+        yield snapshot
+
+
+def folded(home: str) -> Any:
+    """The log in `home`, folded from the start in memory."""
+    from projectmem_logs.reader import read_events
+    from projectmem_projections.memory import MemoryState
+
+    state = MemoryState()
+    state.apply(read_events(home), gaps=True)
+    return state
