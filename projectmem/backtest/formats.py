@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
@@ -20,6 +21,7 @@ OWN_REPOSITORY = frozenset({"mini-swe-agent", "swe-agent"})
 
 EPOCH = 1_750_000_000_000_000  # where virtual time starts for transcripts without times
 SECOND = 1_000_000
+TRIMMED = re.compile(r"\.\.\.\[\+(\d+)\]\Z")
 CASE_OUTCOMES = {
     "rejected": "rejected",
     "denied": "denied",
@@ -83,13 +85,35 @@ def _step_call(raw: dict[str, Any], session: str) -> dict[str, Any]:
         "model": str(raw.get("model") or ""),
         "call": f"{session}#{raw['step']}",
         "tool": str(raw.get("tool") or ""),
-        "input": raw.get("input"),
+        "input": _told_apart(raw.get("input"), str(raw.get("input_sha") or "")),
         "input_sha": str(raw.get("input_sha") or ""),
-        "output": str(raw.get("output_excerpt") or ""),
-        "exit_code": raw.get("exit_code"),
-        "is_error": raw.get("is_error"),
-        "error_kind": str(raw.get("error_kind") or ""),
         "turn": turn if isinstance(turn, int) else raw["step"],
+        **_outcome(raw.get("output_excerpt"), raw.get("exit_code"), raw.get("is_error"), str(raw.get("error_kind") or "")),
+    }
+
+
+def _told_apart(value: Any, sha: str) -> Any:
+    """An input with the hash of the whole put where the transcript was cut (`...[+N]`): equal heads are not equal inputs."""
+    if isinstance(value, str) and value.endswith("]") and (cut := TRIMMED.search(value)):
+        return f"{value[: cut.start()]}...[+{cut[1]} {sha}]"
+    if isinstance(value, dict):
+        return {key: _told_apart(item, sha) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_told_apart(item, sha) for item in value]
+    return value
+
+
+def _outcome(output: Any, exit_code: Any, is_error: Any, error_kind: str) -> dict[str, Any]:
+    """The part of a call that tells how it ended."""
+    return {
+        "output": output if isinstance(output, str) else "",
+        "exit_code": exit_code if type(exit_code) is int else None,
+        "is_error": is_error if isinstance(is_error, bool) else None,
+        "error_kind": error_kind,
+        "interrupted": error_kind == "interrupted",
+        "timed_out": error_kind == "timeout",
+        "background": "",
+        "duration_ms": None,
     }
 
 
@@ -131,11 +155,8 @@ def _case_step(case: str, n: int, item: dict[str, Any], at: int, *, judged: bool
         "call": f"{case}#{n}",
         "tool": str(item["tool"]),
         "input": item["input"],
-        "output": str(item.get("output") or ""),
-        "exit_code": code,
-        "is_error": failed,
-        "error_kind": kind,
         "turn": n,
+        **_outcome(item.get("output"), code, failed, kind),
     }
     root = str(item.get("root") or f"/srv/{item['repo']}")
     return Step({"id": case}, call, root, str(item.get("cwd") or root), at, judged=judged, finished=not judged)
