@@ -1,0 +1,134 @@
+"""Assignments that give a secret away by the name it is assigned to: `password=`, `"api_key": "..."`, `--token x`. Pure.
+
+Found by plain substring search on the name's end; one anchored pattern then reads the separator and the value, and a
+judgement by name, form and value tells a secret from a variable, a type, a flag, a number or a path.
+"""
+
+from __future__ import annotations
+
+import re
+
+# (substring to look for first, the ends of names that contain it, whether such a name leaves little doubt); lower case.
+_NAMES: tuple[tuple[str, tuple[str, ...], bool], ...] = (
+    ("pass", ("password", "passwd", "passphrase", "passwort", "_pass", "-pass"), True),
+    ("pwd", ("pwd",), True),
+    ("secret", ("secret", "secret_key_base"), True),
+    ("token", ("token",), False),
+    ("key", ("api_key", "apikey", "api-key", "access_key", "access-key", "accesskey", "secret_key", "secretkey", "secret-key",
+             "private_key", "privatekey", "private-key", "signing_key", "encryption_key", "auth_key", "account_key",
+             "master_key"), False),
+    ("credential", ("credential", "credentials"), False),
+    ("_auth", ("_auth",), False),
+)  # fmt: skip
+
+_WORDS = frozenset(
+    "string str text bool boolean number int integer any none null nil true false undefined object bytes unknown optional void "
+    "char required secret password token self this yes no on off env file prompt default empty redacted hidden changeme example "
+    "masked value type name key input stdin inherit disabled enabled auto varchar uuid new old field missing invalid expired "
+    "wrong incorrect is was not the a an for and or of to".split()  # noqa: SIM905
+)
+_ASSIGN = (
+    r"\d{0,3}\\{0,3}[\"'`]?\]?"  # the end of the name
+    # an annotated literal, `x: str = "..."`; else a plain separator, or the space after a flag
+    r"(?:[ \t]{0,3}:[ \t]{0,3}[A-Za-z_][\w\[\]|., ]{0,40}?[ \t]?=(?!=)[ \t]{0,3}(?=[\"'])"  # `x: str = "..."`
+    r"|[ \t]{0,3}(?::=|=>|=(?!=)|:(?![:/]))[ \t]{0,3}|[ \t]+(?=[^\s=:-]))"
+    r"(?:\\{0,3}([\"'`])((?:(?!\\{0,3}\1)[^\n])+)|([^\s\"'`<>|;&,\\]+))"
+)
+_DEFINE = r"[\"'][ \t]*,[ \t]*([\"'])((?:(?!\1)[^\n])+)"
+_NAME = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-.")
+_patterns: list[re.Pattern[str]] = []
+
+
+def assigned(s: str, low: str) -> list[tuple[int, int]]:
+    """Spans (start, end) of the secrets in `s`, in order and disjoint; `low` is `s` with ASCII letters in lower case."""
+    spans = []
+    for gate, words, group in _NAMES:
+        for word in words if gate in low else ():
+            at = low.find(word)
+            while at >= 0:
+                end = at + len(word)
+                if not low[end : end + 1].isalpha() and low[end : end + 1] != "_" and _may_assign(low, at, end):
+                    span = _value(s, low, at, end, word, group)
+                    if span:
+                        spans.append(span)
+                at = low.find(word, end)
+    if len(spans) < 2:
+        return spans
+    spans.sort()
+    out = spans[:1]
+    for span in spans[1:]:
+        if span[0] >= out[-1][1]:
+            out.append(span)
+        elif span[1] > out[-1][1]:
+            out[-1] = (out[-1][0], span[1])
+    return out
+
+
+def _may_assign(low: str, at: int, end: int) -> bool:
+    """Is there a separator near enough after the name for the pattern to be worth running?"""
+    near = low[end : end + 48]
+    return "=" in near or ":" in near or "," in near or ("--" in low[max(0, at - 40) : at] and " " in near)
+
+
+def _value(s: str, low: str, at: int, end: int, word: str, password: bool) -> tuple[int, int] | None:
+    if word == "secret" and s[at - 1 : at] == "<" and s[end : end + 1] == ":" and s[end + 13 : end + 14] == ">":
+        return None  # a mark of ours
+    begin = at
+    while begin and end - begin < 100 and low[begin - 1] in _NAME:
+        begin -= 1
+    name = s[begin:end].strip("-.")
+    if not _patterns:
+        _patterns.extend((re.compile(_ASSIGN), re.compile(_DEFINE)))
+    m = _patterns[0].match(s, end)
+    if m is None:
+        m = _patterns[1].match(s, end)
+        constant = m is not None and name.isupper() and not m.group(2).isupper()
+        return m.span(2) if m is not None and constant and _secret(m.group(2), True, True) else None
+    quoted = m.group(1) is not None
+    start, stop = m.span(2 if quoted else 3)
+    value = s[start:stop]
+    if not quoted:
+        value = value.rstrip(")]}.")
+        stop = start + len(value)
+    between = s[end:start]
+    flag = s[begin : begin + 2] == "--"
+    if between.isspace() and not (flag and _secret(value, True, password or quoted) and "=" not in value):
+        return None
+    if word == "pwd" and value[:1] in ("/", "~", "."):
+        return None
+    plain = between.strip(" \t") in ("=", ":") and not quoted
+    if plain and _is_code(s, begin, name, between, value, password):
+        return None
+    strict = password or flag or (name.isupper() and plain and "=" in between)
+    return (start, stop) if _secret(value, quoted, strict) else None
+
+
+def _is_code(s: str, begin: int, name: str, between: str, value: str, password: bool) -> bool:
+    """True for an unquoted value that reads as a variable, an expression or a type rather than a literal."""
+    if any(c in value for c in "([{"):
+        return True
+    if not value.replace("_", "").replace(".", "").replace("?", "").replace("!", "").isalpha():
+        return False
+    before = s[begin - 1 : begin]
+    if value.lower() == name.lower() or "." in value.strip(".") or before in ("(", ","):
+        return True
+    if s[begin - 2 : begin] == ", " or "_" in value:
+        return not name.isupper()
+    if ":" in between:
+        return value[:1].isupper()
+    return " " in between and not password
+
+
+def _secret(value: str, quoted: bool, strict: bool) -> bool:
+    """Does the value look like a secret? strict: the name leaves little doubt, so short and plain values count too."""
+    low = value.lower()
+    if len(value) < 3 or len(value) > 8192 or low in _WORDS or value[0] in "$%{<*" or low.startswith(("<secret:", "\\$", "...")):
+        return False
+    if set(value) <= set("*xX.•-_ ") or "${" in value or "{{" in value or "$(" in value:
+        return False
+    if quoted and " " in value:
+        return strict and len(value) <= 64 and any(c.isdigit() for c in value)
+    if strict:
+        return True
+    digits = sum(c.isdigit() for c in value)
+    return (digits and digits < len(value) and len(value) >= 8) or (len(value) >= 20 and not value.islower())
