@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from projectmem_gate.lines import clean, names, program, rx, subcommand
 from projectmem_gate.signature import telling_lines
-from projectmem_gate.telling import groups, is_exception, tells
+from projectmem_gate.telling import RUNNERS, groups, is_exception, tells
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,6 +58,14 @@ _MARKS: tuple[tuple[str, tuple[str, ...]], ...] = (
         "disk quota", "quota exceeded", "memoryerror", "enospc", "emfile", "argument list too long", "signal: killed",
     )),
 )  # fmt: skip
+# Said about the command line itself, whatever the program is for.
+_MISUSED = (
+    "unrecognized subcommand", "unknown command", "unknown flag", "unknown option", "unrecognized option",
+    "unrecognized argument",
+    "no such option", "missing script", "script not found", "no such command", "unexpected argument",
+    "flag provided but not defined",
+    "unknown shorthand", "unknown subcommand", "is not a git command", "invalid choice", "unknown json field",
+)  # fmt: skip
 _USAGE = (
     "usage:", "unknown option", "unrecognized", "unrecognised", "unknown command", "invalid option", "illegal option",
     "unknown flag",
@@ -76,6 +84,7 @@ _USAGE = (
     "unterminated", "unknown skill", "inputvalidationerror", "invalid tool parameters", "error: no such",
     "could not find", "needed a single revision",
     "couldn't find", "no configuration file", "specify a command", "bad substitution", "missing argument", "invalid value",
+    "no match found", "e404", "not found in upstream", "matched no packages", "file not found",
 )  # fmt: skip
 _EDIT_MISMATCH = (
     "not found in file", "not been read", "modified since", "unexpectedly modified", "matches of the string",
@@ -86,7 +95,7 @@ _EDIT_MISMATCH = (
     "patch does not apply", "could not find",
     "not found in", "must match exactly", "invalid patch", "0 occurrences", "appears more than once",
 )  # fmt: skip
-_TESTERS = ("pytest", "unittest", "jest", "node-test", "bun", "playwright", "rspec")
+_TESTERS = ("pytest", "unittest", "go-test", "jest", "node-test", "bun-test", "playwright", "rspec")
 _BUILDERS = ("tsc", "eslint", "biome", "cc", "ruff", "mypy", "golangci-lint", "gradle", "mvn", "dotnet", "cargo", "make")
 _INTERPRETERS = names("python node deno ruby perl php java tsx ts-node bash sh zsh")
 _COLLECTION = (
@@ -113,9 +122,12 @@ def classify(action: Action, output: str, exit_code: int | None, part: Part | No
     name = program(part) if part is not None else ""
     tested = _tested(action, name, text)
     if tested and not any(m in text.lower() for m in _COLLECTION):
-        return "test"
+        unbuilt = "[build failed]" in text or "[setup failed]" in text
+        return "build" if unbuilt and "--- FAIL" not in text else "test"
     if _not_found(text, telling, exit_code):
         return "command-not-found"
+    if not tested and "Traceback (most" not in text and any(m in telling for m in _MISUSED):
+        return "usage"
     if _compiled(name, text):
         return _marked(telling, only=("missing-dependency",)) or "build"
     marked = _marked(telling)
@@ -128,6 +140,12 @@ def classify(action: Action, output: str, exit_code: int | None, part: Part | No
     if tested:
         return "test"
     return _rest(name, part, text, telling, exit_code)
+
+
+def misused(line: str) -> bool:
+    """Does a program complain in this line about how it was called?"""
+    low = line.lower()
+    return low.startswith(("error: ", "unknown ", "unrecognized ", "invalid ", "no such ")) and any(m in low for m in _MISUSED)
 
 
 def _rest(name: str, part: Part | None, text: str, telling: str, exit_code: int | None) -> str:
@@ -147,7 +165,7 @@ def _rest(name: str, part: Part | None, text: str, telling: str, exit_code: int 
         return "runtime"
     if name in ("pytest", "jest", "vitest", "mocha"):
         return "test" if exit_code in (1, None, 0) else "usage"
-    if any(g in _BUILDERS for g in groups(name)):
+    if name not in RUNNERS and any(g in _BUILDERS for g in groups(name)):
         return "build"
     return "runtime" if telling.strip() else "unknown"
 
@@ -171,9 +189,7 @@ def _edit(low: str) -> str:
 def _tested(action: Action, name: str, text: str) -> bool:
     """Does a test runner say that tests failed?"""
     own = groups(name) if name else tuple(g for p in action.parts for g in groups(program(p)))
-    if tells([g for g in own if g in _TESTERS], text):
-        return True
-    return "go" in own and "--- FAIL" in text and bool(rx(r"^\s*--- FAIL: ").search(text))
+    return tells([g for g in own if g in _TESTERS], text)
 
 
 def _compiled(name: str, text: str) -> bool:

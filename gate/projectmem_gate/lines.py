@@ -90,6 +90,11 @@ def _is_assignment(word: str) -> bool:
     return bool(eq) and name.replace("_", "a").isalnum() and not name[:1].isdigit()
 
 
+def is_own_path(word: str) -> bool:
+    """Is the word a path to a program that is not one of the system's (`./bin/test`, not `test` or `/usr/bin/test`)?"""
+    return "/" in word and not word.startswith(("/bin/", "/usr/", "/opt/", "/sbin/", "/nix/"))
+
+
 def command_words(part: Part) -> list[str]:
     """The part's words from the program that really runs onwards: assignments and pure wrappers are looked through."""
     words = part.text.split()

@@ -7,7 +7,7 @@ that a pipe, `|| true` or a later command hides is one, where the program's own 
 from __future__ import annotations
 
 from projectmem_gate import failures, signature
-from projectmem_gate.lines import basename, clean, program, rx, subcommand, tail_lines
+from projectmem_gate.lines import basename, clean, command_words, is_own_path, program, rx, subcommand, tail_lines
 from projectmem_gate.model import CANCELLED, FAILED, INTERRUPTED, OK, REJECTED, UNKNOWN, Outcome
 from projectmem_gate.telling import PYTHONS, ends_in_traceback, groups, quotes, tells
 
@@ -184,6 +184,8 @@ def _last_group(action: Action) -> list[int]:
 def _is_benign(action: Action, index: int, exit_code: int) -> bool:
     part = action.parts[index]
     name = program(part)
+    if is_own_path((command_words(part) or [""])[0]):
+        return False
     return exit_code in _BENIGN.get((name, ""), ()) or exit_code in _BENIGN.get((name, subcommand(part)), ())
 
 
@@ -245,6 +247,10 @@ def _blamed(action: Action, text: str) -> int:
     if len(hits) != 1:
         own = [i for i in hits if tells(groups(program(action.parts[i]))[:1], text)]
         hits = own if len(own) == 1 else hits
+    if len(hits) > 1:
+        task = _task_named(text)
+        own = [i for i in hits if task and task in action.parts[i].text.split()]
+        hits = own if len(own) == 1 else hits
     if len(hits) == 1:
         return hits[0]
     if ends_in_traceback(text):
@@ -252,6 +258,15 @@ def _blamed(action: Action, text: str) -> int:
         if len(hits) == 1:
             return hits[0]
     return -1
+
+
+def _task_named(text: str) -> str:
+    """The task or script that a runner says has failed, "" when it names none."""
+    m = rx(
+        r"^\[([\w-]+)[^\]]*\] ERROR task failed|^error: script \"([^\"]+)\" exited|Lifecycle script `([^`]+)` failed"
+        r"|^g?make(?:\[\d+\])?: \*\*\* \[(?:[^\]]*: )?([^\]\s]+)\] Error|^error: Recipe `([^`]+)` failed"
+    ).search(text)
+    return next((g for g in m.groups() if g), "") if m else ""
 
 
 def _escape(name: str) -> str:
@@ -290,6 +305,8 @@ def _hidden(action: Action, text: str) -> int | None:
             words = action.parts[i].text.split()
             if program(action.parts[i]) == basename(named).lower() and (len(real) == 1 or _mostly_errors(text)) and words:
                 return i
+    if len(real) == 1 and _only_complaint(action, real[0], text):
+        return real[0]
     if not telling:
         return None
     if len(telling) < len(real):
@@ -300,8 +317,6 @@ def _hidden(action: Action, text: str) -> int | None:
     hits = [i for i in telling if tells(groups(program(action.parts[i])), text)]
     if not hits and ends_in_traceback(text):
         hits = [i for i in telling if program(action.parts[i]) in PYTHONS or action.parts[i].text.split()[:1] == ["python"]]
-    if not hits and len(real) == 1 and _only_complaint(action, real[0], text):
-        hits = real
     if not hits:
         return None
     if len(hits) == 1:
@@ -320,10 +335,8 @@ def _only_complaint(action: Action, index: int, text: str) -> bool:
         return False
     first = lines[0]
     name = program(action.parts[index])
-    if first.startswith(
-        (f"{name}: ", "fatal: ", "error: unrecognized", "error: unknown", "Unknown command", "unknown command", "unknown flag")
-    ):
+    if name and all(line.startswith(f"{name}: ") for line in lines):
         return bool(
-            rx(r"[Nn]o such|not found|cannot|can't|[Uu]nknown|[Uu]nrecognized|invalid|denied|failed|fatal:|not a ").search(first)
+            rx(r"[Nn]o such|not found|cannot|can't|[Uu]nknown|[Uu]nrecognized|invalid|denied|failed|not a ").search(first)
         )
-    return False
+    return (first.startswith("fatal: ") and name == "git") or (failures.misused(first) and not quotes(name, ""))

@@ -5,6 +5,8 @@ The same failure gives the same signature on another day, in another worktree, w
 
 from __future__ import annotations
 
+from zlib import crc32
+
 from projectmem_gate.lines import basename, clean, rx, tail_lines
 from projectmem_gate.telling import is_exception
 
@@ -17,6 +19,8 @@ _TELLING: tuple[tuple[tuple[str, ...], str], ...] = (
      r"command not found|^\S*sh: (?:\d+: |line \d+: )?\S+: not found|is not recognized as an? "),
     (("tool_use_error>",), r"^<tool_use_error>"),
     (("error[E", "error TS", "error CS"), r"error\[E\d+\]|\berror (?:TS|CS)\d+"),
+    (("proposed edit",), r"^- [A-Z]\d{3} "),
+    (("CONFLICT (",), r"^CONFLICT \("),
     (("FAILED ", "ERROR "), r"^(?:FAILED|ERROR) \S+\.py"),
     (("--- FAIL",), r"^\s*--- FAIL: "),
     ((".go:",), r"^(?:vet: )?(?:\./)?\S+\.go:\d+:\d+: "),
@@ -36,6 +40,12 @@ _TELLING: tuple[tuple[tuple[str, ...], str], ...] = (
     (("rror",), r"[Ee]rror"),
     (("***",), r"^g?make(?:\[\d+\])?: \*\*\* "),
 )  # fmt: skip
+# Lines that say only that something failed, not what: a digest of the rest makes their signatures differ where they should.
+_WEAK = (
+    r"^(?:FAIL(?:\s.*)?|FAILED \(.*|.*ERROR task failed|error: script \".*|error Command failed.*|.*Process completed with exit"
+    r" code.*|g?make(?:\[\d+\])?: \*\*\*.*|npm error (?:Lifecycle script|command failed).*|ELIFECYCLE.*|exit status.*"
+    r"|BUILD FAILED.*|Error: Process .*)$"
+)
 _NOISE = (
     "$ ",
     "> ",
@@ -57,7 +67,7 @@ def telling_lines(output: str) -> list[str]:
     """The lines that say what went wrong, at most three, in order of occurrence; [] for silent failures."""
     text = clean(output)
     traced = _exception(text)
-    lines = [line for line in text.split("\n") if line.strip()]
+    lines = [_unprefixed(line) for line in text.split("\n") if line.strip()]
     for needles, pattern in _TELLING:
         if any(n in text for n in needles):
             match = rx(pattern).search
@@ -86,15 +96,30 @@ def _exception(text: str) -> str:
         return ""
     for line in text[at:].split("\n")[1:]:
         if line[:1] not in ("", " ", "\t") and is_exception(line):
-            return line
+            if not line.rstrip().endswith(":"):
+                return line
+            after = text[text.index(line, at) + len(line) :].split("\n")
+            return f"{line} {next((more.strip() for more in after if more.strip()), '')}".rstrip()
     last = tail_lines(text, 1)
     return last[0] if last and last[0][:1] != " " else ""
 
 
 def signature(cls: str, text: str) -> str:
     """`text` (an output, or its telling lines) as a signature of at most 200 characters. Equal failures, equal signatures."""
-    lines = [normal(line) for line in telling_lines(text)]
-    return " | ".join(dict.fromkeys(line for line in lines if line))[:MAX_SIGNATURE] or (f"{cls} without output" if cls else "")
+    lines = list(dict.fromkeys(line for line in map(normal, telling_lines(text)) if line))
+    if not lines:
+        return f"{cls} without output" if cls else ""
+    if all(rx(_WEAK).match(line) for line in lines):
+        rest = "\n".join(normal(line) for line in clean(text).split("\n")[-40:] if line.strip())
+        return f"{' | '.join(lines)[: MAX_SIGNATURE - 10]} #{crc32(rest.encode('utf-8', 'replace')):08x}"
+    return " | ".join(lines)[:MAX_SIGNATURE]
+
+
+def _unprefixed(line: str) -> str:
+    """The line without the task, container or step that a runner puts before each line it passes on."""
+    if line[:1] in ("[", "#") or " | " in line[:40]:
+        return rx(r"^(?:\[[\w:.@/-]{1,40}\] |#\d+ \d+\.\d+ |[\w.-]{1,30} +\| )").sub("", line, count=1) or line
+    return line
 
 
 def normal(line: str) -> str:
@@ -138,7 +163,7 @@ def excerpt(output: str) -> str:
         return text
     lines = text.split("\n")
     telling = telling_lines(text)
-    at = next((i for i, line in enumerate(lines) if telling and line == telling[0]), len(lines) - 8)
+    at = next((i for i, line in enumerate(lines) if telling and line.endswith(telling[0])), len(lines) - 8)
     chosen: list[str] = []
     size = 0
     for line in lines[max(0, at - 2) : at + 14]:

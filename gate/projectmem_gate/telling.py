@@ -33,17 +33,21 @@ RULES: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("pytest", (" failed", " error"), r"^=*\s*(?:.*, )?[1-9]\d* (?:failed|errors?)\b.* in [\d.:]+"),
     ("pytest", ("FAILED ", "ERROR "), r"^(?:FAILED|ERROR) \S+\.py(?:::\S+)?(?: - .*)?$"),
     ("unittest", ("FAILED (",), r"^FAILED \((?:failures|errors|unexpected)"),
-    ("go", ("FAIL",), r"^(?:--- FAIL: |FAIL\t|FAIL$|\s*--- FAIL: )"),
+    ("go-test", ("FAIL",), r"^(?:\s*--- FAIL: |FAIL\t(?!.*\[(?:build|setup) failed\])|FAIL$)"),
     ("go", (".go:",), r"^(?:vet: )?(?:\./)?\S+\.go:\d+:\d+: "),
-    ("go", ("panic: ", "no required module", "build failed"), r"^(?:panic: |.*no required module provides|.*\[build failed\])"),
-    ("cargo", ("error[E", "error: ", "test result: FAILED"), r"^(?:error(?:\[E\d+\])?: |test result: FAILED)"),
+    ("go", ("no required module", "] failed", "build failed", "setup failed"),
+     r"no required module provides|\[(?:build|setup) failed\]$"),
+    ("go", ("panic: ",), r"^panic: "),
+    ("cargo", ("error[E", "error: ", "test result: FAILED"),
+     r"^(?:error(?:\[E\d+\]: |: could not compile|: test failed|: failed to|: aborting due|: no )|test result: FAILED)"),
     ("tsc", ("error TS",), r"\berror TS\d+"),
     ("eslint", ("✖",), r"✖ \d+ problems? \([1-9]\d* errors?"),
     ("biome", ("Found ",), r"^Found [1-9]\d* errors?"),
     ("jest", ("failed", "failing"),
      r"^\s*(?:Tests:?|Test Suites:|Test Files)\s+(?:.*\b)?[1-9]\d* failed|^\s*[1-9]\d* (?:failing|failed)$"),
-    ("bun", (" fail",), r"^\s*[1-9]\d* fail$"),
-    ("bun", ("error: ",), r"^error: (?!.*0 errors)"),
+    ("bun-test", (" fail",), r"^\s*[1-9]\d* fail$"),
+    ("bun", ("error: ",),
+     r"^error: (?:script \"|Script not found|Cannot find (?:module|package)|Module not found|unrecognized )"),
     ("node-test", ("# fail ", "not ok "), r"^(?:# fail [1-9]|not ok \d+)"),
     ("npm", ("npm ERR!", "npm error", "ERR_PNPM", "ELIFECYCLE", "Command failed with exit code"),
      r"^(?:npm (?:ERR!|error)|.*ERR_PNPM_|.*ELIFECYCLE|error Command failed with exit code)"),
@@ -61,6 +65,7 @@ RULES: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("docker", ("ERROR: ", "Error response", "failed to solve"), r"^(?:ERROR: |.*Error response from daemon|.*failed to solve)"),
     ("terraform", ("Error: ",), r"^(?:[│|] )?Error: "),
     ("kubectl", ("rror",), r"^(?:error: |Error from server|The connection to the server)"),
+    ("git", ("husky - ", "FAILED: git"), r"^(?:husky - .*failed|FAILED: git )"),
     ("git", ("fatal: ", "error: ", "[rejected]", "CONFLICT"), r"^(?:fatal: |error: | ! \[(?:remote )?rejected\]|CONFLICT \()"),
     ("pip", ("ERROR: ", "error: "), r"^(?:ERROR: (?!pip's dependency resolver)|error: )"),
     ("node", ("Error", "Node.js v"), r"^Node\.js v\d+\.\d+"),
@@ -74,8 +79,8 @@ _GROUPS: dict[str, tuple[str, ...]] = {
     "unittest": ("unittest",),
     "nose2": ("unittest",),
     "python": ("unittest",),
-    "go": ("go",),
-    "gotestsum": ("go",),
+    "go": ("go-test", "go"),
+    "gotestsum": ("go-test", "go"),
     "cargo": ("cargo", "cc"),
     "rustc": ("cargo",),
     "tsc": ("tsc",),
@@ -99,6 +104,8 @@ _GROUPS: dict[str, tuple[str, ...]] = {
     "mypy": ("mypy",),
     "golangci-lint": ("golangci-lint", "go"),
     "staticcheck": ("go",),
+    "gofmt": ("go",),
+    "goimports": ("go",),
     "docker": ("docker",),
     "docker-compose": ("docker",),
     "podman": ("docker",),
@@ -119,28 +126,14 @@ _GROUPS: dict[str, tuple[str, ...]] = {
 }
 # Task runners and scripts: what fails below them may be any of these.
 _ANYTHING: tuple[str, ...] = (
-    "pytest",
-    "unittest",
-    "go",
-    "cargo",
-    "tsc",
-    "eslint",
-    "biome",
-    "jest",
-    "bun",
-    "npm",
-    "make",
-    "cc",
-    "mypy",
-    "golangci-lint",
-    "gradle",
-    "mvn",
-)
-_RUNNERS: dict[str, tuple[str, ...]] = {
+    "pytest", "unittest", "go-test", "go", "cargo", "tsc", "eslint", "biome", "jest", "bun-test", "bun", "npm", "make", "cc",
+    "mypy", "golangci-lint", "gradle", "mvn",
+)  # fmt: skip
+RUNNERS: dict[str, tuple[str, ...]] = {
     "npm": ("npm",),
     "pnpm": ("npm",),
     "yarn": ("npm",),
-    "bun": ("bun",),
+    "bun": ("bun-test", "bun"),
     "make": ("make",),
     "gmake": ("make",),
     "just": ("just",),
@@ -171,8 +164,8 @@ def quotes(program: str, sub: str) -> bool:
 
 def groups(program: str) -> tuple[str, ...]:
     """The rule groups whose patterns tell about this program, its own first."""
-    if program in _RUNNERS:
-        own = _RUNNERS[program]
+    if program in RUNNERS:
+        own = RUNNERS[program]
         return own + tuple(g for g in _ANYTHING if g not in own)
     if program in _GROUPS:
         return _GROUPS[program]
@@ -184,10 +177,7 @@ def groups(program: str) -> tuple[str, ...]:
 def tells(wanted: Iterable[str], text: str) -> bool:
     """Does `text` hold a verdict of failure by one of the groups?"""
     chosen = set(wanted)
-    for group, needles, pattern in RULES:
-        if group in chosen and any(n in text for n in needles) and rx(pattern).search(text):
-            return True
-    return False
+    return any(g in chosen and any(n in text for n in needles) and rx(pattern).search(text) for g, needles, pattern in RULES)
 
 
 def ends_in_traceback(text: str) -> bool:
@@ -203,6 +193,7 @@ def is_exception(line: str) -> bool:
     """Is the line the last one of a Python traceback: `pkg.SomeError: message`?"""
     return bool(
         rx(
-            r"^(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Warning|Timeout|DoesNotExist|Refused|Failed|NotFound|Registered|Invalid\w*|Failure)(?::|$)"
+            r"^(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Warning|Timeout|DoesNotExist|Refused|Failed|NotFound"
+            r"|Registered|Invalid\w*|Failure|Configured)(?::|$)"
         ).match(line)
     )
