@@ -21,12 +21,13 @@ _NAMES: tuple[tuple[str, tuple[str, ...], bool], ...] = (
     ("_auth", ("_auth",), False),
 )  # fmt: skip
 
-_WORDS = frozenset(
+_PLAIN = (
     "string str text bool boolean number int integer any none null nil true false undefined object bytes unknown optional void "
     "char required secret password token self this yes no on off env file prompt default empty redacted hidden changeme example "
     "masked value type name key input stdin inherit disabled enabled auto varchar uuid new old field missing invalid expired "
-    "wrong incorrect is was not the a an for and or of to".split()  # noqa: SIM905
+    "wrong incorrect is was not the a an for and or of to"
 )
+_WORDS = frozenset(_PLAIN.split())
 _ASSIGN = (
     r"\d{0,3}\\{0,3}[\"'`]?\]?"  # the end of the name
     # an annotated literal, `x: str = "..."`; else a plain separator, or the space after a flag
