@@ -1,0 +1,114 @@
+"""[H] Identity of calls that are neither shell nor edit: MCP, fetches, reads, searches, and tools unknown to us."""
+
+from __future__ import annotations
+
+import json
+
+from .edits import file_words
+from .hints import pick
+from .keys import key_of, text_digest
+from .model import Part
+from .tools import NOISE, PATH, URL, plain, text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .paths import Roots
+
+_DEPTH = 40
+_TRACKING = ("utm_", "fbclid", "gclid")
+
+
+def canonical(value: Any, depth: int = 0) -> str:
+    """A stable text of any JSON value: keys sorted, numbers by value (1.0 is 1), empty and null members of objects dropped."""
+    if depth > _DEPTH:
+        return "..."
+    if isinstance(value, dict):
+        members = sorted((str(k), canonical(v, depth + 1)) for k, v in value.items() if v is not None)
+        return "{" + ",".join(f"{json.dumps(k)}:{v}" for k, v in members) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ",".join(canonical(v, depth + 1) for v in value) + "]"
+    if isinstance(value, float) and value == value and abs(value) < 2**53 and value == int(value):
+        value = int(value)
+    if isinstance(value, str):
+        return json.dumps(value.replace("\r\n", "\n"))
+    if value is None or isinstance(value, (bool, int, float)):
+        return json.dumps(value)
+    return json.dumps(repr(type(value).__name__))
+
+
+def mcp_name(tool: str) -> tuple[str, str]:
+    """(server, tool) of `mcp__server__tool`; the server "" for tools of other spellings."""
+    if tool.startswith("mcp__"):
+        server, _, name = tool[5:].partition("__")
+        return (server, name) if name else ("", server)
+    return "", tool[4:] if tool.startswith("mcp_") else tool
+
+
+def mcp_part(tool: str, fields: Any, escalated: bool, sha: str = "") -> Part:
+    """An MCP call: server, tool, arguments."""
+    server, name = mcp_name(tool)
+    body = sha or canonical(fields)
+    strings: list[str] = []
+    if isinstance(fields, dict) and not sha:
+        strings = [v for k, v in sorted(fields.items()) if isinstance(v, str) and v.isascii() and 0 < len(v) <= 60 and "secret" not in v]
+    words = pick(s for s in strings if "\\" not in s and "'" not in s and '"' not in s)
+    parts = ["mcp", server, name, body] + (["escalated"] if escalated else [])
+    family = f"{server} {name}".strip()[:80]
+    return Part(key_of(*parts), "mcp", family, f"{family} {body}"[:400], words, (), (("remote", server or name),) if not _looks(name) else ())
+
+
+def _looks(name: str) -> bool:
+    return name.lower().lstrip("_").startswith(("get", "list", "search", "read", "query", "fetch", "find", "resolve", "view", "describe", "ask", "extract", "show", "status"))
+
+
+def normal_url(url: str) -> str:
+    """Scheme and host in lower case, default port, fragment, tracking parameters and an empty path dropped, query sorted."""
+    scheme, sep, rest = url.strip().partition("://")
+    if not sep:
+        scheme, rest = "https", url.strip()
+    rest = rest.partition("#")[0]
+    rest, _, query = rest.partition("?")
+    host, slash, path = rest.partition("/")
+    host = host.lower()
+    scheme = scheme.lower()
+    if (scheme, host[-3:]) == ("http", ":80"):
+        host = host[:-3]
+    elif (scheme, host[-4:]) == ("https", ":443"):
+        host = host[:-4]
+    if scheme == "http":
+        scheme = "https"  # the fetch tools upgrade
+    path = (slash + path).rstrip("/")
+    pairs = sorted(p for p in query.split("&") if p and not p.startswith(_TRACKING))
+    return f"{scheme}://{host}{path}" + ("?" + "&".join(pairs) if pairs else "")
+
+
+def fetch_part(fields: dict[str, Any], escalated: bool) -> Part:
+    """A web fetch: the URL; what is asked about it does not matter to whether it can be had."""
+    url = normal_url(text(fields, URL))
+    host = url.partition("://")[2].partition("/")[0]
+    method = str(fields.get("method") or "GET").upper()
+    parts = ["fetch", method, url] + (["escalated"] if escalated else [])
+    return Part(key_of(*parts), "fetch", f"fetch {host}"[:80], f"fetch {url}"[:400], pick([host]))
+
+
+def read_part(tool: str, kind: str, fields: dict[str, Any], roots: Roots, cwd: str, escalated: bool) -> Part:
+    """A read or search tool: path and the other arguments."""
+    raw = text(fields, PATH)
+    path = roots.name(raw, cwd, real=True) if raw else ""
+    rest = {k: v for k, v in fields.items() if k not in NOISE and k not in PATH}
+    parts = [kind, plain(tool), path, canonical(rest)] + (["escalated"] if escalated else [])
+    shown = f"{tool} {path} {canonical(rest) if rest else ''}".strip()
+    effects = (("read", path),) if kind == "read" and path else ()
+    words = file_words(path) if path else ()
+    return Part(key_of(*parts), kind, f"{kind} {path}"[:80] if path else plain(tool)[:80], shown[:400], words, (path,) if path else (), effects)
+
+
+def other_part(tool: str, fields: Any, sha: str, escalated: bool) -> Part:
+    """A tool that is not known: its name and its arguments without the harness's own fields."""
+    if isinstance(fields, dict):
+        fields = {k: v for k, v in fields.items() if k not in NOISE or k in ("prompt", "session_id")}
+    body = sha or canonical(fields)
+    parts = ["other", plain(tool), body if len(body) < 4096 else text_digest(body)] + (["escalated"] if escalated else [])
+    return Part(key_of(*parts), "other", plain(tool)[:80] or "other", f"{tool} {body}"[:400])

@@ -1,0 +1,192 @@
+"""[H] Identity of edits, writes and patches: the path and what is taken out and put in, whatever the tool.
+
+An edit is (path, removed lines, added lines) after the context that both sides share at their ends is stripped, so that the
+same hunk through Edit, MultiEdit, str_replace or a one-hunk apply_patch has one key. A patch or multi-edit of several
+hunks is a sequence of parts.
+"""
+
+from __future__ import annotations
+
+from .hints import pick
+from .keys import key_of, text_digest
+from .model import Part
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+MAX_HUNKS = 64
+
+
+def file_words(path: str) -> tuple[str, ...]:
+    """Hint words of a file: its last name, which every spelling of the path contains."""
+    base = path.rsplit("/", 1)[-1]
+    return pick([base]) if base not in (".", "..") and "secret" not in base else ()
+
+
+def _trim(old: str, new: str) -> tuple[list[str], list[str]]:
+    """Removed and added lines without the whole lines that both share at the start and the end."""
+    a = old.replace("\r\n", "\n").split("\n")
+    b = new.replace("\r\n", "\n").split("\n")
+    n = 0
+    while n < len(a) and n < len(b) and a[n] == b[n]:
+        n += 1
+    m = 0
+    while m < len(a) - n and m < len(b) - n and a[-1 - m] == b[-1 - m]:
+        m += 1
+    return a[n : len(a) - m], b[n : len(b) - m]
+
+
+def hunk_part(path: str, old: str, new: str, *, all_of_them: bool = False, sha: str = "", escalated: bool = False, kind: str = "edit") -> Part:
+    """One replacement in one file. `sha` stands for the content where old and new were trimmed by a transcript."""
+    removed, added = _trim(old, new)
+    if sha:
+        body = ("sha", sha)
+    elif not removed and not added:
+        body = ("same", text_digest(old))
+    elif not removed or not added:
+        # a pure insertion or deletion says where only through its context
+        body = ("at", text_digest("\n".join(removed)) + text_digest("\n".join(added)) + _anchor(old, new))
+    else:
+        body = ("hunk", text_digest("\n".join(removed)) + text_digest("\n".join(added)))
+    fields = ["edit", path, *body]
+    if all_of_them:
+        fields.append("all")
+    if escalated:
+        fields.append("escalated")
+    first = next((line.strip() for line in removed if line.strip()), "")
+    then = next((line.strip() for line in added if line.strip()), "")
+    text = f"edit {path}: {first[:140]!s} -> {then[:140]!s}"
+    effects = [("edit", path)] if path else []
+    name = path.rsplit("/", 1)[-1]
+    if name == ".env" or name.startswith(".env.") or name == ".envrc":
+        effects.append(("env", path))
+    return Part(key_of(*fields), kind, f"edit {path}", text[:400], file_words(path), (path,) if path else (), tuple(effects))
+
+
+def _anchor(old: str, new: str) -> str:
+    """For pure insertions: the shared text around it, as far as the edit shows it, one line either side."""
+    a, b = old.split("\n"), new.split("\n")
+    n = 0
+    while n < len(a) and n < len(b) and a[n] == b[n]:
+        n += 1
+    m = 0
+    while m < len(a) - n and m < len(b) - n and a[-1 - m] == b[-1 - m]:
+        m += 1
+    before = a[n - 1] if n else ""
+    after = a[len(a) - m] if m else ""
+    return text_digest(before if before.strip() else after)
+
+
+def write_part(path: str, content: str, sha: str, escalated: bool) -> Part:
+    """The whole file is written. `sha` stands for the content where a transcript trimmed it."""
+    body = sha or text_digest(content.replace("\r\n", "\n").rstrip("\n"))
+    fields = ["write", path, body] + (["escalated"] if escalated else [])
+    effects = [("edit", path)] if path else []
+    name = path.rsplit("/", 1)[-1]
+    if name == ".env" or name.startswith(".env.") or name == ".envrc":
+        effects.append(("env", path))
+    return Part(key_of(*fields), "write", f"edit {path}", f"write {path} {body[:8]}", file_words(path), (path,) if path else (), tuple(effects))
+
+
+class FilePatch:
+    """One file of a patch: op add | delete | update, new name when moved, hunks as (old text, new text)."""
+
+    __slots__ = ("content", "hunks", "moved", "op", "path")
+
+    def __init__(self, op: str, path: str) -> None:
+        self.op, self.path, self.moved = op, path, ""
+        self.content: list[str] = []
+        self.hunks: list[tuple[str, str]] = []
+
+
+def read_patch(text: str) -> list[FilePatch]:
+    """Files of a Codex apply_patch envelope or of a unified diff, in order; [] when it is neither."""
+    if "*** Begin Patch" in text or "*** Update File:" in text or "*** Add File:" in text or "*** Delete File:" in text:
+        return _codex(text.replace("\r\n", "\n").split("\n"))
+    if "\n+++ " in text or text.startswith("--- "):
+        return _unified(text.replace("\r\n", "\n").split("\n"))
+    return []
+
+
+def _flush(current: FilePatch | None, old: list[str], new: list[str]) -> None:
+    if current is not None and (old or new):
+        current.hunks.append(("\n".join(old), "\n".join(new)))
+    old.clear()
+    new.clear()
+
+
+def _codex(lines: Sequence[str]) -> list[FilePatch]:
+    out: list[FilePatch] = []
+    current: FilePatch | None = None
+    old: list[str] = []
+    new: list[str] = []
+    for line in lines:
+        if line.startswith("*** "):
+            head, _, path = line[4:].partition(": ")
+            op = {"Add File": "add", "Delete File": "delete", "Update File": "update"}.get(head)
+            if op:
+                _flush(current, old, new)
+                current = FilePatch(op, path.strip())
+                out.append(current)
+            elif head == "Move to" and current is not None:
+                current.moved = path.strip()
+            elif head.startswith("End Patch"):
+                break
+        elif current is None:
+            continue
+        elif current.op == "add":
+            current.content.append(line[1:] if line[:1] == "+" else line)
+        elif line.startswith("@@"):
+            _flush(current, old, new)
+        else:
+            _hunk_line(line, old, new)
+    _flush(current, old, new)
+    return out
+
+
+def _hunk_line(line: str, old: list[str], new: list[str]) -> None:
+    if line[:1] == "+":
+        new.append(line[1:])
+    elif line[:1] == "-":
+        old.append(line[1:])
+    elif line[:1] in (" ", ""):
+        old.append(line[1:])
+        new.append(line[1:])
+
+
+def _unified(lines: Sequence[str]) -> list[FilePatch]:
+    out: list[FilePatch] = []
+    current: FilePatch | None = None
+    before = ""
+    old: list[str] = []
+    new: list[str] = []
+    inside = False
+    for line in lines:
+        if line.startswith("--- ") and not inside:
+            before = line[4:].split("\t")[0].strip()
+        elif line.startswith("+++ ") and not inside:
+            after = line[4:].split("\t")[0].strip()
+            op = "delete" if after == "/dev/null" else "add" if before == "/dev/null" else "update"
+            path = before if op == "delete" else after
+            current = FilePatch("update" if op != "delete" else "delete", path[2:] if path[:2] in ("a/", "b/") else path)
+            current.op = op
+            out.append(current)
+        elif line.startswith("@@"):
+            _flush(current, old, new)
+            inside = True
+        elif line.startswith("diff --git"):
+            _flush(current, old, new)
+            inside = False
+        elif inside and current is not None and line[:1] in ("+", "-", " "):
+            if current.op == "add" and line[:1] == "+":
+                current.content.append(line[1:])
+            else:
+                _hunk_line(line, old, new)
+    _flush(current, old, new)
+    return out
+
+
+def split_hunk(old: str, new: str) -> list[tuple[str, str]]:
+    """A hunk with unchanged lines between its changes, as one (old, new) per run of changes when the runs align by context."""
+    return [(old, new)]

@@ -1,0 +1,252 @@
+"""[H] Commands in front of commands: what is neutral is removed, what matters is kept as a prefix, payloads are found.
+
+`time`, `nice`, `nohup`, `env X=1`, `timeout 60` do not change what is run. `sudo`, `uv run`, `npx`, `docker exec` do: they are
+often the remedy. `bash -c '...'`, `ssh host '...'`, `eval`, `xargs`, `find -exec` carry a command inside, which is an
+action of its own.
+"""
+
+from __future__ import annotations
+
+from .words import is_static, shown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# Variables that change only how output looks.
+NEUTRAL_ENV = frozenset(
+    """PYTHONUNBUFFERED PYTHONDONTWRITEBYTECODE PYTHONFAULTHANDLER NO_COLOR FORCE_COLOR CLICOLOR CLICOLOR_FORCE TERM COLUMNS LINES
+    PAGER GIT_PAGER GH_PAGER MANPAGER BAT_PAGER LESS GREP_COLOR GREP_COLORS CARGO_TERM_COLOR CARGO_TERM_PROGRESS_WHEN PY_COLORS
+    NPM_CONFIG_COLOR npm_config_color npm_config_loglevel NODE_NO_WARNINGS RUST_BACKTRACE GIT_TERMINAL_PROMPT NO_UPDATE_NOTIFIER
+    NPM_CONFIG_FUND NPM_CONFIG_AUDIT PIP_DISABLE_PIP_VERSION_CHECK PIP_PROGRESS_BAR PIP_NO_INPUT HOMEBREW_NO_AUTO_UPDATE
+    DOTNET_NOLOGO DOTNET_CLI_TELEMETRY_OPTOUT NEXT_TELEMETRY_DISABLED _""".split()
+)
+
+SHELLS = frozenset(("bash", "sh", "zsh", "dash", "ksh", "ash"))
+
+# neutral wrapper -> its options that take a value
+_NEUTRAL = {
+    "time": ("-f", "-o", "--format", "--output"),
+    "nice": ("-n", "--adjustment"),
+    "ionice": ("-c", "-n", "-p"),
+    "nohup": (),
+    "setsid": (),
+    "stdbuf": ("-i", "-o", "-e"),
+    "unbuffer": (),
+    "command": (),
+    "builtin": (),
+    "exec": ("-a",),
+    "caffeinate": ("-t", "-w"),
+    "chronic": (),
+    "noglob": (),
+}
+
+# wrapper that matters -> (words it needs after it, options that take a value, options that do not matter)
+_KEPT: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {
+    "sudo": ((), ("-u", "-g", "-p", "-h", "-C", "-D", "--user", "--group", "--prompt"), ("-n", "--non-interactive", "-S", "-k")),
+    "doas": ((), ("-u",), ("-n",)),
+    "uv": (
+        ("run",),
+        ("--with", "--with-editable", "--with-requirements", "--python", "-p", "--extra", "--group", "--project", "--env-file")
+        + ("--package", "--index-url", "--default-index", "--only-group", "--no-group"),
+        ("-q", "--quiet", "-v", "--verbose", "--no-progress"),
+    ),
+    "poetry": (("run",), ("-C", "--directory", "-P", "--project"), ("-q", "-n", "--no-interaction", "--no-ansi")),
+    "pipenv": (("run",), (), ()),
+    "pdm": (("run",), (), ()),
+    "rye": (("run",), (), ()),
+    "hatch": (("run",), (), ()),
+    "bundle": (("exec",), (), ()),
+    "npx": ((), ("-p", "--package"), ("-y", "--yes", "--no-install", "-q", "--quiet")),
+    "bunx": ((), ("-p", "--package"), ("--silent", "--verbose")),
+    "conda": (("run",), ("-n", "-p", "--name", "--prefix"), ("--no-capture-output", "--live-stream")),
+    "direnv": (("exec",), (), ()),
+    "rtk": ((), (), ("-v", "--verbose")),
+    "xvfb-run": ((), ("-n", "-s", "--server-args"), ("-a", "--auto-servernum")),
+    "doppler": (("run",), ("-p", "-c"), ()),
+    "dotenv": ((), ("-f", "-e"), ()),
+}
+_TWO_WORDS = {
+    "pnpm": ("exec", "dlx"),
+    "yarn": ("exec", "dlx"),
+    "npm": ("exec", "x"),
+    "bun": ("x",),
+    "mise": ("exec", "x"),
+    "asdf": ("exec",),
+    "op": ("run",),
+}
+_RTK_OWN = frozenset("gain discover init config proxy learn session verify help --version --help".split())
+_ASSIGN_OK = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789")
+_SSH_VALUES = frozenset("-b -c -D -E -e -F -I -i -J -L -l -m -O -o -p -Q -R -S -W -w -B".split())
+_XARGS_VALUES = frozenset("-I -i -n -P -L -l -d -E -s -a --max-args --max-procs --replace --delimiter --arg-file".split())
+
+
+def basename(word: str) -> str:
+    """Last component of a static command word."""
+    return word.rsplit("/", 1)[-1] if "/" in word else word
+
+
+def assignment(word: str) -> tuple[str, str] | None:
+    """`NAME=value` as a pair, or None."""
+    i = word.find("=")
+    if i <= 0 or word[0].isdigit() or not _ASSIGN_OK.issuperset(word[:i]):
+        return None
+    return word[:i], word[i + 1 :]
+
+
+def _after_options(argv: Sequence[str], at: int, values: Sequence[str]) -> int:
+    """Index of the first operand from `at`, stepping over options and their values."""
+    n = len(argv)
+    while at < n and argv[at][:1] == "-" and argv[at] != "-":
+        word = argv[at]
+        at += 1
+        if word == "--":
+            break
+        if word in values:
+            at += 1
+    return min(at, n)
+
+
+def neutral(argv: list[str], env: dict[str, str]) -> list[str]:
+    """`argv` without neutral wrappers in front; assignments of `env X=1` go to `env`. Unchanged when nothing would be left."""
+    while argv:
+        name = basename(argv[0])
+        if name in _NEUTRAL:
+            if name == "command" and argv[1:2] and argv[1][:1] == "-" and argv[1] != "--" and argv[1] != "-p":
+                return argv  # command -v asks, it does not run
+            at = _after_options(argv, 1, _NEUTRAL[name])
+            if name == "nice" and at < len(argv) and argv[at].isdigit():
+                at += 1
+        elif name == "env":
+            at = 1
+            while at < len(argv) and assignment(argv[at]):
+                at += 1
+            if at >= len(argv) or argv[at][:1] == "-":
+                return argv
+            env.update(a for a in map(assignment, argv[1:at]) if a)
+        elif name in ("timeout", "gtimeout"):
+            at = _after_options(argv, 1, ("-s", "-k", "--signal", "--kill-after")) + 1
+        else:
+            return argv
+        if at >= len(argv):
+            return argv
+        argv = argv[at:]
+        while argv and assignment(argv[0]) and name in ("time", "env"):
+            pair = assignment(argv[0])
+            if pair:
+                env[pair[0]] = pair[1]
+            argv = argv[1:]
+    return argv
+
+
+def kept(argv: list[str]) -> tuple[list[str], list[str]]:
+    """(prefix, rest) when `argv` starts with a wrapper that matters and runs something, else ([], argv)."""
+    name = basename(argv[0])
+    spec = _KEPT.get(name)
+    if spec is not None:
+        needs, values, dropped = spec
+        if needs and tuple(argv[1 : 1 + len(needs)]) != needs:
+            return [], argv
+        if name == "rtk" and (len(argv) < 2 or argv[1] in _RTK_OWN):
+            return [], argv
+        at = 1 + len(needs)
+    elif name in _TWO_WORDS and argv[1:2] and argv[1] in _TWO_WORDS[name]:
+        values, dropped, at = ("-p", "--package", "--filter", "-F"), ("-y", "--yes"), 2
+    else:
+        return [], argv
+    prefix = [name, *argv[1:at]]
+    end = _after_options(argv, at, values)
+    if name in ("mise", "asdf") and "--" in argv[at:]:
+        end = argv.index("--", at) + 1
+    if name == "direnv":
+        end += 1
+    if end >= len(argv):
+        return [], argv
+    options, i = [], at
+    while i < end:
+        word = argv[i]
+        if word in values:
+            options.append((word, argv[i + 1] if i + 1 < end else ""))
+            i += 1
+        elif word != "--" and word not in dropped:
+            options.append((word, ""))
+        i += 1
+    if name == "sudo":
+        while end < len(argv) - 1 and assignment(argv[end]):
+            options.append((argv[end], ""))
+            end += 1
+    for option, value in sorted(options):
+        prefix += [option, value] if value else [option]
+    return prefix, argv[end:]
+
+
+def shell_payload(argv: Sequence[str]) -> str | None:
+    """The script of `bash -lc SCRIPT` (or zsh, sh ...) as source text, or None when argv is not that."""
+    if basename(argv[0]) not in SHELLS:
+        return None
+    i = 1
+    while i < len(argv) and argv[i][:1] in "-+" and argv[i] not in ("-", "--"):
+        word = argv[i]
+        if not word.startswith("--") and word[0] == "-" and "c" in word[1:] and is_static(word):
+            return shown(argv[i + 1]) if i + 1 < len(argv) else None
+        i += 2 if word in ("-o", "+o", "-O", "+O", "--rcfile", "--init-file") else 1
+    return None
+
+
+def ssh(argv: Sequence[str]) -> tuple[list[str], str] | None:
+    """(`ssh`, options, host; remote script) of an ssh command that runs something, or None."""
+    if basename(argv[0]) != "ssh":
+        return None
+    options: list[str] = []
+    i, n = 1, len(argv)
+    while i < n and argv[i][:1] == "-":
+        if argv[i] in _SSH_VALUES and i + 1 < n:
+            if argv[i] in ("-p", "-l", "-J"):
+                options += [argv[i], argv[i + 1]]
+            i += 1
+        i += 1
+    if i + 1 >= n:
+        return None
+    rest = list(argv[i + 1 :])
+    if rest[0] == "--":
+        rest = rest[1:]
+    return ["ssh", *options, argv[i]], " ".join(shown(w) for w in rest)
+
+
+def xargs(argv: Sequence[str]) -> list[str] | None:
+    """The command that xargs runs, or None."""
+    if basename(argv[0]) not in ("xargs", "gxargs"):
+        return None
+    at = _after_options(argv, 1, tuple(_XARGS_VALUES))
+    return list(argv[at:]) if at < len(argv) else None
+
+
+def container(argv: Sequence[str]) -> tuple[list[str], list[str]] | None:
+    """(prefix, inner argv) of docker/kubectl exec that run a shell script inside, or None."""
+    if basename(argv[0]) not in ("docker", "podman", "kubectl", "docker-compose", "nerdctl", "oc"):
+        return None
+    if not any(w in ("exec", "run") for w in argv[1:4]):
+        return None
+    for i in range(2, len(argv) - 2):
+        if basename(argv[i]) in SHELLS and shell_payload(argv[i:]) is not None:
+            drop = ("-i", "-t", "-it", "-ti", "--interactive", "--tty", "-T", "--")
+            return [basename(argv[0]), *(w for w in argv[1:i] if w not in drop)], list(argv[i:])
+    return None
+
+
+def find_commands(argv: Sequence[str]) -> list[list[str]]:
+    """The commands of `find ... -exec/-execdir/-ok ... ;`."""
+    if basename(argv[0]) not in ("find", "gfind", "fd", "fdfind"):
+        return []
+    out: list[list[str]] = []
+    i, n = 1, len(argv)
+    while i < n:
+        if argv[i] in ("-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"):
+            j = i + 1
+            while j < n and argv[j] not in (";", "+"):
+                j += 1
+            if j > i + 1:
+                out.append(list(argv[i + 1 : j]))
+            i = j
+        i += 1
+    return out
