@@ -66,6 +66,17 @@ _MISUSED = (
     "flag provided but not defined",
     "unknown shorthand", "unknown subcommand", "is not a git command", "invalid choice", "unknown json field",
 )  # fmt: skip
+# Said by tools that are not programs about the arguments they got.
+_MISCALLED = (
+    "not found",
+    "validation",
+    "exceeds maximum",
+    "eisdir",
+    "status code 404",
+    "non-uuid",
+    "not a prompt-based",
+    "required",
+)
 _USAGE = (
     "usage:", "unknown option", "unrecognized", "unrecognised", "unknown command", "invalid option", "illegal option",
     "unknown flag",
@@ -84,7 +95,7 @@ _USAGE = (
     "unterminated", "unknown skill", "inputvalidationerror", "invalid tool parameters", "error: no such",
     "could not find", "needed a single revision",
     "couldn't find", "no configuration file", "specify a command", "bad substitution", "missing argument", "invalid value",
-    "no match found", "e404", "not found in upstream", "matched no packages", "file not found",
+    "no match found", "e404", "http 404", "not found in upstream", "matched no packages", "file not found",
 )  # fmt: skip
 _EDIT_MISMATCH = (
     "not found in file", "not been read", "modified since", "unexpectedly modified", "matches of the string",
@@ -118,7 +129,9 @@ def classify(action: Action, output: str, exit_code: int | None, part: Part | No
     if kind in ("edit", "write", "patch"):
         return _edit(text.lower())
     if kind != "sh":
-        return _marked(telling) or ("usage" if any(m in telling for m in _USAGE) else "unknown")
+        if "apply_patch verification failed" in text[:400]:
+            return "edit-mismatch"
+        return _marked(telling) or ("usage" if any(m in telling for m in (*_USAGE, *_MISUSED, *_MISCALLED)) else "unknown")
     name = program(part) if part is not None else ""
     tested = _tested(action, name, text)
     if tested and not any(m in text.lower() for m in _COLLECTION):

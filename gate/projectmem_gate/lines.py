@@ -51,6 +51,10 @@ _WRAPPERS = {
 }
 
 
+# A project's `bin/test` is not the shell's `test`.
+_ALSO_BUILTIN = ("test", "find", "file", "view", "check", "type")
+
+
 def names(text: str) -> frozenset[str]:
     """The words of `text` as a set: how this package writes its tables of programs."""
     return frozenset(text.split())
@@ -105,7 +109,7 @@ def command_words(part: Part) -> list[str]:
             i += 1
             continue
         follow = _WRAPPERS.get(basename(word))
-        if follow is None:
+        if follow is None or (word == "command" and words[i + 1 : i + 2] in (["-v"], ["-V"])):
             break
         rest = i + 1
         if follow:
@@ -123,7 +127,7 @@ def command_words(part: Part) -> list[str]:
 
 
 def program(part: Part) -> str:
-    """Lower-case name of the program a shell part runs (`python -m x` is x), "" when it has none."""
+    """Lower-case name of the program a shell part runs (`python -m x` is x, `bin/test` is ./test), "" when it has none."""
     words = command_words(part)
     if not words:
         return ""
@@ -132,6 +136,8 @@ def program(part: Part) -> str:
         name = "python"
         if len(words) > 2 and words[1] == "-m":
             return words[2].lower()
+    if name in _ALSO_BUILTIN and is_own_path(words[0]):
+        return f"./{name}"
     return name[:-4] if name.endswith((".exe", ".cmd", ".bat")) else name
 
 

@@ -52,7 +52,7 @@ _EDIT_FAILED = (
 _BENIGN: dict[tuple[str, str], tuple[int, ...]] = {
     **{(p, ""): (1,) for p in (
         "grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "diff", "colordiff", "cmp", "comm", "test", "[", "[[", "which",
-        "type", "command", "pgrep", "pidof", "pkill", "killall", "lsof", "expr", "false", "fuser",
+        "type", "command", "pgrep", "pidof", "pkill", "killall", "lsof", "ps", "expr", "false", "fuser",
     )},
     ("git", "grep"): (1,),
     ("git", "diff"): (1,),
@@ -69,7 +69,6 @@ _BENIGN: dict[tuple[str, str], tuple[int, ...]] = {
     ("systemctl", "is-active"): (3, 1),
     ("systemctl", "status"): (3,),
     ("terraform", "plan"): (2,),
-    ("gh", "pr"): (8,),
 }  # fmt: skip
 _SIGPIPE = 141
 
@@ -94,6 +93,8 @@ def judge(
     if refused:
         return Outcome(refused, exit_code)
     exit_code, text = _exit_code(exit_code, text, is_error)
+    if exit_code == 130:  # SIGINT
+        return Outcome(INTERRUPTED, exit_code)
     if timed_out or error_kind == "timeout" or _says_timeout(text, exit_code, is_error):
         return _failed(action, exit_code, text, _culprit(action, exit_code, text), "timeout")
     if action.kind != "sh":
@@ -103,8 +104,6 @@ def judge(
         return (
             _failed(action, exit_code, text, 0 if len(action.parts) == 1 else -1, error_kind) if bad else Outcome(OK, exit_code)
         )
-    if exit_code == 130 and not text.strip():
-        return Outcome(INTERRUPTED, exit_code)
     if exit_code in (None, 0):
         if is_error and exit_code is None:
             return _failed(action, exit_code, text, _culprit(action, exit_code, text), error_kind)
@@ -186,7 +185,13 @@ def _is_benign(action: Action, index: int, exit_code: int) -> bool:
     name = program(part)
     if is_own_path((command_words(part) or [""])[0]):
         return False
+    if name == "gh" and part.text.split()[1:3] == ["pr", "checks"]:
+        return exit_code in (1, 8)  # some check failed, or is pending
     return exit_code in _BENIGN.get((name, ""), ()) or exit_code in _BENIGN.get((name, subcommand(part)), ())
+
+
+def _only_shows(action: Action, index: int) -> bool:
+    return quotes(program(action.parts[index]), subcommand(action.parts[index]))
 
 
 def _benign(action: Action, exit_code: int, text: str) -> bool:
@@ -194,6 +199,8 @@ def _benign(action: Action, exit_code: int, text: str) -> bool:
     candidates = [i for i in _last_group(action) if not action.parts[i].trivial]
     if not candidates:
         return False
+    if exit_code == 1 and not text.strip() and all(_only_shows(action, i) for i in candidates):
+        return True  # a dropped filter found nothing, or the complaint was silenced: it was only a question
     answering = [i for i in candidates if _is_benign(action, i, exit_code)]
     if not answering:
         return False

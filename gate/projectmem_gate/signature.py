@@ -28,7 +28,9 @@ _TELLING: tuple[tuple[tuple[str, ...], str], ...] = (
     (("(fail)", "✗", "✘", " FAIL "), r"^\s*(?:\(fail\)|✗|✘)|^\s*FAIL\s"),
     (("rror: ", "rror["), r"^\S+:\d+(?::\d+)?:? (?:fatal )?error"),
     (("fatal: ",), r"^fatal: "),
+    (("[rejected]", "[remote rejected]"), r"^ ! \[(?:remote )?rejected\]"),
     (("panic: ",), r"^panic: "),
+    (("tests finished",), r"tests finished: .*\b[1-9]\d* (?:failed|exceptions)"),
     (("npm ERR!", "npm error"), r"^npm (?:ERR!|error) (?!code |path |errno |command |A complete|syscall |signal |lifecycle )"),
     (("rror: ", "RROR: ", "rror - "), r"^(?:[│|✗\u00d7!] *)?(?:\S+: )?(?:\[?[Ee]rror\]?|ERROR)(?: response from daemon)?: \S"),
     (("rror: ", "xception: "), r"^(?:Uncaught )?[A-Za-z]*(?:Error|Exception)(?: \[\w+\])?: "),
@@ -39,6 +41,7 @@ _TELLING: tuple[tuple[tuple[str, ...], str], ...] = (
      r"|[Ff]ailed"),
     (("rror",), r"[Ee]rror"),
     (("***",), r"^g?make(?:\[\d+\])?: \*\*\* "),
+    ((": ",), r"^[a-z][\w.-]{0,20}: \S"),
 )  # fmt: skip
 # Lines that say only that something failed, not what: a digest of the rest makes their signatures differ where they should.
 _WEAK = (
@@ -59,6 +62,7 @@ _NOISE = (
     "Exit status",
     "platform ",
     "rootdir:",
+    "hint: ",
 )
 MANY = 3  # failing tests or compile errors that make up one signature
 
@@ -78,7 +82,7 @@ def telling_lines(output: str) -> list[str]:
                 return _some(hits)
     if traced:
         return [traced]
-    plain = [line for line in lines if not line.lstrip().startswith(_NOISE)]
+    plain = [line for line in lines if not line.lstrip().startswith(_NOISE) and sum(c.isalnum() for c in line) > 3]
     return plain[-1:]
 
 
@@ -137,7 +141,7 @@ def normal(line: str) -> str:
     line = rx(r"\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,64}\b").sub("<hex>", line)
     line = rx(r"\b(?:sha256:)?[0-9a-f]{32,}\b").sub("<hex>", line)
     if "/" in line or "\\" in line:
-        line = rx(r"(?<![\w<])(?:[A-Za-z]:)?[\w.~@+\-]*(?:[/\\][\w.~@+\-]+){1,}/?").sub(_shorten_path, line)
+        line = rx(r"(?<![\w<:/])(?:[A-Za-z]:)?[\w.~@+\-]*(?:[/\\][\w.~@+\-]+){1,}/?").sub(_shorten_path, line)
     line = rx(r"\b(?:tmp|temp|pytest-of-|pytest-)[\w\-]*\d[\w\-]*").sub("<tmp>", line)
     line = rx(r":\d+(?::\d+)?(?=$|[\s:,)\]'\"])").sub(":<n>", line)
     line = rx(r"\(\d+,\d+\)").sub("(<n>)", line)

@@ -32,6 +32,7 @@ _LOGS = names("logs log events inspect exec get describe ps")
 RULES: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("pytest", (" failed", " error"), r"^=*\s*(?:.*, )?[1-9]\d* (?:failed|errors?)\b.* in [\d.:]+"),
     ("pytest", ("FAILED ", "ERROR "), r"^(?:FAILED|ERROR) \S+\.py(?:::\S+)?(?: - .*)?$"),
+    ("pytest", ("tests finished",), r"tests finished: .*\b[1-9]\d* (?:failed|exceptions)"),
     ("unittest", ("FAILED (",), r"^FAILED \((?:failures|errors|unexpected)"),
     ("go-test", ("FAIL",), r"^(?:\s*--- FAIL: |FAIL\t(?!.*\[(?:build|setup) failed\])|FAIL$)"),
     ("go", (".go:",), r"^(?:vet: )?(?:\./)?\S+\.go:\d+:\d+: "),
@@ -169,7 +170,7 @@ def groups(program: str) -> tuple[str, ...]:
         return own + tuple(g for g in _ANYTHING if g not in own)
     if program in _GROUPS:
         return _GROUPS[program]
-    if program.endswith((".sh", ".py")) or program in ("bash", "sh", "zsh"):
+    if program.endswith((".sh", ".py")) or program.startswith("./") or program in ("bash", "sh", "zsh"):
         return _ANYTHING
     return ()
 
