@@ -34,16 +34,15 @@ CHANGED_SHOWN = 5
 WORDS_TRIED_MAX = 400  # of an output, as names of files
 ABSENT = "absent"
 
-MANIFESTS = frozenset(
-    (
-        "package.json package-lock.json npm-shrinkwrap.json pnpm-lock.yaml yarn.lock bun.lock bun.lockb deno.json deno.lock .nvmrc "
-        ".node-version .tool-versions mise.toml pyproject.toml setup.py setup.cfg requirements.txt requirements-dev.txt uv.lock "
-        "poetry.lock pdm.lock Pipfile Pipfile.lock environment.yml tox.ini .python-version go.mod go.sum go.work Cargo.toml "
-        "Cargo.lock rust-toolchain rust-toolchain.toml Gemfile Gemfile.lock composer.json composer.lock pom.xml build.gradle "
-        "build.gradle.kts gradle.lockfile mix.exs mix.lock pubspec.yaml pubspec.lock Package.swift Package.resolved "
-        "CMakeLists.txt conanfile.txt flake.nix flake.lock Makefile .env"
-    ).split()  # noqa: SIM905 - sixty quoted names would fill a page
-)
+_MANIFESTS = """
+package.json package-lock.json npm-shrinkwrap.json pnpm-lock.yaml yarn.lock bun.lock bun.lockb deno.json deno.lock
+.nvmrc .node-version .tool-versions mise.toml pyproject.toml setup.py setup.cfg requirements.txt requirements-dev.txt
+uv.lock poetry.lock pdm.lock Pipfile Pipfile.lock environment.yml tox.ini .python-version go.mod go.sum go.work
+Cargo.toml Cargo.lock rust-toolchain rust-toolchain.toml Gemfile Gemfile.lock composer.json composer.lock pom.xml
+build.gradle build.gradle.kts gradle.lockfile mix.exs mix.lock pubspec.yaml pubspec.lock Package.swift
+Package.resolved CMakeLists.txt conanfile.txt flake.nix flake.lock Makefile .env
+"""
+MANIFESTS = frozenset(_MANIFESTS.split())
 # What an installer leaves behind: changes when a person installs, although no manifest does.
 INSTALL_MARKS = ("node_modules/.package-lock.json", "node_modules/.modules.yaml", "node_modules/.yarn-integrity")
 

@@ -1,0 +1,54 @@
+"""The hook's JSON reader answers exactly as `json` does, on every input."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from projectmem.hook import fastjson
+
+_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+def _either(read: Any, raw: bytes) -> Any:
+    try:
+        return read(raw)
+    except (ValueError, RecursionError):
+        return ValueError
+
+
+@given(_values, st.sampled_from(["", " ", "\n\t", "\r\n"]), st.sampled_from(["", " ", "\n", "\t\r"]))
+def test_reads_what_json_writes(value: Any, before: str, after: str) -> None:
+    """Every JSON value comes back, with blanks around it."""
+    assert fastjson.loads((before + json.dumps(value) + after).encode()) == value
+
+
+@given(st.text(alphabet='{}[]",:0123456789.eE+-truefalsnu \\\n\x00\u20ac', max_size=40))
+def test_refuses_what_json_refuses(text: str) -> None:
+    """Arbitrary text is refused by both or read by both to the same value."""
+    raw = text.encode()
+    ours, theirs = _either(fastjson.loads, raw), _either(json.loads, raw)
+    assert repr(ours) == repr(theirs)  # repr, because NaN is not equal to itself
+
+
+@given(st.binary(max_size=60))
+def test_any_bytes_give_a_value_or_a_value_error(raw: bytes) -> None:
+    """Bytes that are no UTF-8 or no JSON raise ValueError and nothing else."""
+    try:
+        fastjson.loads(raw)
+    except ValueError:
+        return
+
+
+def test_deep_nesting_is_an_error_and_no_crash() -> None:
+    """Nesting beyond the interpreter's limit is refused as `json` refuses it."""
+    with pytest.raises((RecursionError, ValueError)):
+        fastjson.loads(b"[" * 200_000)
