@@ -1,0 +1,166 @@
+"""The light way into recall [H]: documents and lexical candidates without numpy, faiss or an embedder.
+
+Opens the corpus of the current generation and folds the newer tail of the log; where there is no generation, the log itself
+is folded, up to a limit. `searching` adds vectors to the same candidates.
+"""
+
+from __future__ import annotations
+
+import os
+
+from projectmem_gate.model import Value
+
+from projectmem_projections import corpus as corpora
+from projectmem_projections import lexical
+from projectmem_projections.corpus import Corpus, CorpusError
+from projectmem_projections.documents import NEVER, Facts
+from projectmem_projections.following import Follower
+from projectmem_projections.scope import admits
+from projectmem_projections.tail import positions
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from projectmem_projections.documents import Document
+    from projectmem_projections.scope import Scope
+
+UNIT = lexical.UNIT
+POOL = 50  # candidates taken from each search
+COSINE_SHARE = 70  # per cent of the cosine in the similarity, the rest is lexical (measured for the static table)
+BYTES_MAX = 16_000_000  # of log that is folded where there is no generation: about 0.2 s
+
+
+class Candidate(Value):
+    """A document that may answer, and why. Scores in ten-thousandths.
+
+    cosine   of the vectors, -UNIT .. UNIT; None where the text or the query has no vector, or vectors are not served
+    lexical  share of the query's words that are covered;  rarity: how rare the rarest shared word is
+    """
+
+    __slots__ = ("cosine", "document", "lexical", "rarity")
+
+    def __init__(self, document: Document, cosine: int | None, lexical: int, rarity: int) -> None:
+        self.document, self.cosine, self.lexical, self.rarity = document, cosine, lexical, rarity
+
+    @property
+    def similarity(self) -> int:
+        """Cosine and lexical score in one; the lexical score alone where there is no cosine."""
+        if self.cosine is None:
+            return self.lexical
+        return (COSINE_SHARE * max(self.cosine, 0) + (100 - COSINE_SHARE) * self.lexical) // 100
+
+
+def folder(home: str) -> str:
+    """Where the generations of a log live."""
+    return os.path.join(home, "projections", "recall")
+
+
+def current(home: str) -> str | None:
+    """Folder of the generation in use, None where none was published."""
+    from projectmem_projections import generations
+
+    return generations.current(folder(home))
+
+
+class Glance:
+    """What is known of a log at a glance: the corpus, the newer tail, and what had to be left out (`notes`)."""
+
+    def __init__(self, home: str, generation: str | None, bytes_max: int = BYTES_MAX) -> None:
+        self.notes: list[str] = []
+        self.corpus: Corpus | None = None
+        tail = Facts()
+        if generation is not None:
+            try:
+                self.corpus = Corpus(generation)
+            except CorpusError as error:
+                self.notes.append(str(error))
+        follower = Follower(home, self.corpus.position if self.corpus else None)
+        if self.corpus is None and sum(size for _, size in positions(home).values()) > bytes_max:
+            self.notes.append("recall is not built yet and the log is too long to read at once: run `projectmem replay`")
+        else:
+            tail.apply(follower)
+            self.notes.extend(follower.problems)
+        self.take_tail(tail)
+
+    def take_tail(self, tail: Facts) -> None:
+        """Replace what is known of the events after the corpus."""
+        self.tail, self.newer = tail, tail.documents()
+        self._overtaken = overtaken(self.corpus, tail) if self.corpus else set()
+
+    @property
+    def count(self) -> int:
+        """Documents that are searched, whatever their scope."""
+        return len(self.newer) + (self.corpus.count if self.corpus else 0)
+
+    def close(self) -> None:
+        """Let go of the corpus."""
+        if self.corpus is not None:
+            self.corpus.close()
+
+    @property
+    def changed_at(self) -> int:
+        """When something in the workspace was last changed on record (us), 0 when never."""
+        return max(self.tail.changed_at, self.corpus.changed_at if self.corpus else 0)
+
+    def newest(self, types: Sequence[str], reader: Scope, now: int, limit: int) -> dict[str, list[Document]]:
+        """The newest live documents of each type, newest first, at most `limit` of each."""
+        found: dict[str, list[Document]] = {type_: [] for type_ in types}
+        if self.corpus is not None:
+            more = limit + len(self._overtaken)
+            rows = {row: d for type_ in types for row, d in self.corpus.newest(type_, more)}
+            for row, document in rows.items():
+                if row not in self._overtaken:
+                    found[document.type].append(document)
+        for document in self.newer:
+            if document.type in found:
+                found[document.type].append(document)
+        for type_, documents in found.items():
+            live = [d for d in documents if admits(reader, d.scope) and not 0 < d.expires_at <= now]
+            found[type_] = sorted(live, key=lambda d: (-d.at, d.id))[:limit]
+        return found
+
+    def candidates(self, query: str, reader: Scope, now: int) -> list[Candidate]:
+        """Lexical candidates: at most POOL of the corpus and every matching one of the tail, best first, then by id."""
+        words = [] if reader.empty else lexical.query_tokens(query)
+        stored = corpora.unpack(self.corpus.postings(words)) if self.corpus else {}
+        counted = [lexical.counts(d.searched) for d in self.newer]
+        having = {token: len(stored[token][0]) if token in stored else 0 for token in words}
+        for table, _ in counted:
+            for token in words:
+                having[token] += token in table
+        weighed = lexical.Query(words, having, self.count)
+        found = []
+        if self.corpus is not None:
+            found = _live(self.corpus, weighed.rows(stored), self._overtaken, reader, now)
+        mean = self.corpus.mean if self.corpus and self.corpus.count else sum(n for _, n in counted) / (len(counted) or 1)
+        for document, one in zip(self.newer, counted, strict=True):
+            score, rarity = weighed.text(one, mean)
+            if score and admits(reader, document.scope) and not 0 < document.expires_at <= now:
+                found.append(Candidate(document, None, score, rarity))
+        return sorted(found, key=lambda c: (-c.similarity, c.document.id))
+
+
+def _live(corpus: Corpus, scores: dict[int, tuple[int, int]], gone: set[int], reader: Scope, now: int) -> list[Candidate]:
+    """The POOL best rows that may be seen."""
+    found: list[Candidate] = []
+    for row in sorted(scores, key=lambda r: (-scores[r][0], r)):
+        if row in gone or not scores[row][0]:
+            continue
+        document = corpus.documents([row])[row]
+        if admits(reader, document.scope) and not 0 < document.expires_at <= now:
+            found.append(Candidate(document, None, *scores[row]))
+            if len(found) == POOL:
+                break
+    return found
+
+
+def overtaken(corpus: Corpus, tail: Facts) -> set[int]:
+    """Rows of the corpus that newer events removed or replaced: erased, superseded, disputed, closed, failed again, worked."""
+    rows = corpus.derived(sorted(tail.gone | set(tail.written)))
+    for key in sorted(set(tail.fails) | set(tail.oks) | set(tail.gone_keys)):
+        orders = [tail.oks.get(key, NEVER), tail.gone_keys.get(key, NEVER), *(f.order for f in tail.fails.get(key, ())[:1])]
+        rows.update(row for row, type_, at in corpus.keyed(key) if type_ == "failure" and at <= max(orders)[0])
+    for issue, closed in sorted(tail.closed.items()):
+        rows.update(row for row, type_, at in corpus.keyed(issue) if type_ == "issue" and at <= closed[0])
+    return rows

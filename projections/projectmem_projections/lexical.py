@@ -1,0 +1,161 @@
+"""Lexical search: tokens of technical text and BM25 over them. Pure, and cheap enough to import in the hook.
+
+Tokens are words, the parts of identifiers (`camelCase`, `snake_case`, `kebab-case`), file names, error names, and, for
+scripts without spaces, pairs of neighbouring characters. Scores are integers, so that every machine ranks alike.
+BM25: Robertson and Zaragoza, The Probabilistic Relevance Framework, 2009; the inverse document frequency that is never negative
+is Lucene's.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+REVISION = "1"  # of tokens and weights together: stored with an index, a difference means a rebuild
+K1, B = 1.2, 0.75
+UNIT = 10_000  # scores are in ten-thousandths: UNIT = every word of the query covered once
+TOKENS_MAX = 2_000  # of one text
+
+_STOP_WORDS = """
+a an the of to in on at for and or is are was were be it its this that with from by as so my me i we you our what which how
+do does did not cannot can t s
+"""
+STOP = frozenset(_STOP_WORDS.split())
+
+# Scripts written without spaces: Hiragana, Katakana, Han (with extension A and compatibility), Hangul, Thai.
+_UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\u0e00-\u0e7f"
+_PATTERNS: list[re.Pattern[str]] = []
+
+
+def _patterns() -> list[re.Pattern[str]]:
+    """Compiled on first use: importing this module must cost nothing."""
+    if not _PATTERNS:
+        _PATTERNS.append(re.compile(rf"[{_UNSPACED}]+|--?[a-zA-Z][\w-]*|[^\W{_UNSPACED}]+(?:[.-][^\W{_UNSPACED}]+)*"))
+        _PATTERNS.append(re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+|[^\W\d_a-zA-Z]+"))
+    return _PATTERNS
+
+
+def tokens(text: str) -> list[str]:
+    """The tokens of a text, in order and with repeats, at most TOKENS_MAX."""
+    if not text.isascii():
+        import unicodedata
+
+        text = unicodedata.normalize("NFKC", text)
+    run, part = _patterns()
+    out: list[str] = []
+    for word in run.findall(text):
+        if word[0] > "\u0dff" and _is_unspaced(word[0]):
+            out.extend([word[i : i + 2] for i in range(len(word) - 1)] or [word])
+            continue
+        lower = word.lower()
+        if lower in STOP:
+            continue
+        whole = _stem(lower)
+        out.append(whole)
+        parts = [p.lower() for p in part.findall(word)]
+        if len(parts) > 1:
+            out.extend(_stem(p) for p in parts if len(p) > 1 and p not in STOP)
+        if len(out) >= TOKENS_MAX:
+            break
+    return out[:TOKENS_MAX]
+
+
+def _is_unspaced(char: str) -> bool:
+    return (
+        "\u3040" <= char <= "\u30ff"
+        or "\u3400" <= char <= "\u4dbf"
+        or "\u4e00" <= char <= "\u9fff"
+        or "\uac00" <= char <= "\ud7af"
+        or "\uf900" <= char <= "\ufaff"
+        or "\u0e00" <= char <= "\u0e7f"
+    )
+
+
+def _stem(word: str) -> str:
+    """Light: plural, past and -ing endings of ASCII words."""
+    for suffix, instead in (("ing", ""), ("ies", "y"), ("ed", ""), ("es", ""), ("s", "")):
+        if word.endswith(suffix) and len(word) - len(suffix) >= 3:
+            return word[: -len(suffix)] + instead
+    return word
+
+
+def impact(count: int, length: int, mean_length: float) -> int:
+    """What `count` occurrences in a text of `length` tokens are worth, before idf, in ten-thousandths (0 .. 22,000)."""
+    return round(UNIT * count * (K1 + 1) / (count + K1 * (1 - B + B * length / (mean_length or 1.0))))
+
+
+def idf(documents: int, having: int) -> int:
+    """Inverse document frequency in thousandths, never negative."""
+    return round(1000 * math.log(1 + (documents - having + 0.5) / (having + 0.5)))
+
+
+def counts(text: str) -> tuple[dict[str, int], int]:
+    """How often each token occurs in a text, and how many tokens it has."""
+    found = tokens(text)
+    table: dict[str, int] = {}
+    for token in found:
+        table[token] = table.get(token, 0) + 1
+    return table, len(found)
+
+
+def invert(counted: Sequence[tuple[Mapping[str, int], int]]) -> tuple[dict[str, tuple[list[int], list[int]]], float]:
+    """Postings of texts given as `counts`: token -> (rows ascending, impacts); and the mean length in tokens."""
+    mean = sum(length for _, length in counted) / (len(counted) or 1)
+    postings: dict[str, tuple[list[int], list[int]]] = {}
+    for row, (table, length) in enumerate(counted):
+        for token, count in table.items():
+            rows, impacts = postings.setdefault(token, ([], []))
+            rows.append(row)
+            impacts.append(impact(count, length, mean))
+    return postings, mean
+
+
+class Query:
+    """The weighted tokens of a query against a collection.
+
+    weights   token -> idf in thousandths, in a fixed order; tokens that no document has count too
+    total     their sum;  rarest: the idf of a token that one document has
+    """
+
+    __slots__ = ("rarest", "total", "weights")
+
+    def __init__(self, tokens: Iterable[str], having: Mapping[str, int], documents: int) -> None:
+        self.weights = {token: idf(documents, having.get(token, 0)) for token in tokens}
+        self.total = sum(self.weights.values())
+        self.rarest = idf(documents, 1) or 1
+
+    def rows(self, postings: Mapping[str, tuple[Sequence[int], Sequence[int]]]) -> dict[int, tuple[int, int]]:
+        """Row -> (score, rarity) of every row that shares a token with the query; see `finish`."""
+        sums: dict[int, int] = {}
+        best: dict[int, int] = {}
+        for token, weight in self.weights.items():
+            rows, impacts = postings.get(token, ((), ()))
+            for row, value in zip(rows, impacts, strict=True):
+                sums[row] = sums.get(row, 0) + weight * value
+                if weight > best.get(row, 0):
+                    best[row] = weight
+        return {row: self.finish(value, best.get(row, 0)) for row, value in sums.items()}
+
+    def text(self, counted: tuple[Mapping[str, int], int], mean: float) -> tuple[int, int]:
+        """(score, rarity) of one text that is not in the postings."""
+        table, length = counted
+        shared = [token for token in self.weights if token in table]
+        value = sum(self.weights[token] * impact(table[token], length, mean) for token in shared)
+        return self.finish(value, max((self.weights[token] for token in shared), default=0))
+
+    def finish(self, value: int, best: int) -> tuple[int, int]:
+        """(score, rarity), both in ten-thousandths, 0 .. UNIT.
+
+        score   BM25 over the query's own weight: UNIT when every token is covered about once (more counts as UNIT)
+        rarity  idf of the rarest shared token over that of a token that only one document has
+        """
+        return min(UNIT, value // (self.total or 1)), min(UNIT, best * UNIT // self.rarest)
+
+
+def query_tokens(query: str) -> list[str]:
+    """The distinct tokens of a query, in a fixed order."""
+    return sorted(set(tokens(query)))

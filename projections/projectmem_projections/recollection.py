@@ -1,0 +1,128 @@
+"""Builds and opens what recall reads: one published generation of documents and vectors, plus the newer tail of the log.
+
+A generation is built aside and published whole; a reader that cannot use it, or part of it, says why in `notes` and serves
+what is left: without vectors lexically, without a corpus straight from the log. Nothing here ever writes to the log.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from projectmem_projections import corpus as corpora
+from projectmem_projections import generations, vectors
+from projectmem_projections.corpus import Corpus, CorpusError
+from projectmem_projections.documents import Document, Facts
+from projectmem_projections.errors import ProjectionError
+from projectmem_projections.following import Follower
+from projectmem_projections.glance import current, folder
+from projectmem_projections.vectors import Vectors, VectorsError
+
+if TYPE_CHECKING:
+    from projectmem_projections.embed import Embedder
+    from projectmem_projections.searching import Search
+
+__all__ = ["Recollection", "current", "refresh"]
+
+TAIL_MAX = 500  # newer documents, or removals, that are served beside a generation before the next one is built
+
+
+def refresh(home: str, embedder: Embedder | None) -> list[str]:
+    """Build a generation from the whole log and publish it. Returns what had to be left out (problems of the log, no vectors).
+
+    One builder at a time: where another one is at work, this returns at once with a note. Raises ProjectionError or OSError when
+    it cannot be built; the generation in use is left alone.
+    """
+    notes: list[str] = []
+
+    def build(target: str) -> None:
+        follower, facts = Follower(home), Facts()
+        facts.apply(follower)
+        notes.extend(follower.problems)
+        documents = facts.documents()
+        corpora.write(target, documents, follower.position, facts.changed_at)
+        if embedder is None:
+            return
+        missing = vectors.available()
+        if missing:
+            notes.append(missing)
+            return
+        _write_vectors(target, documents, embedder, follower)
+
+    if generations.publish(folder(home), build) is None:
+        notes.append("another process is building the recall generation")
+    return notes
+
+
+def _write_vectors(target: str, documents: list[Document], embedder: Embedder, follower: Follower) -> None:
+    encoded, known = embedder.encode([d.searched for d in documents])
+    ids = [d.id for d, has in zip(documents, known, strict=True) if has]
+    vectors.write(target, ids, encoded[known], embedder, follower.seqs)
+
+
+class Recollection:
+    """What recall reads, opened once and caught up with the log at each question.
+
+    notes   what is not served and why (for people and for the record);  damaged  whether a rebuild would mend it
+    """
+
+    def __init__(self, home: str, embedder: Embedder | None) -> None:
+        self.home, self.embedder = home, embedder
+        self.notes: list[str] = []
+        self.damaged = False
+        self._generation: str | None = None
+        self._search: Search | None = None
+        self._open()
+
+    def _open(self) -> None:
+        from projectmem_projections.searching import Search
+
+        self.notes, self.damaged = [], False
+        self._generation = current(self.home)
+        corpus, index = None, None
+        if self._generation is not None:
+            try:
+                corpus = Corpus(self._generation)
+            except CorpusError as error:
+                self._without("the recall generation cannot be used, so the log itself is read", error)
+        self._follower = Follower(self.home, corpus.position if corpus else None)
+        if corpus is not None and self.embedder is not None:
+            try:
+                index = Vectors(self._generation or "", self.embedder, self._follower.seqs)
+            except VectorsError as error:
+                self._without("words only, no vectors", error)
+        self._tail = Facts()
+        self._tail.apply(self._follower)
+        self.notes.extend(self._follower.problems)
+        embedder = self.embedder if corpus is None or index is not None else None
+        self._search = Search(corpus, index, embedder, self._tail)
+
+    def _without(self, what: str, error: ProjectionError) -> None:
+        self.damaged = True
+        self.notes.append(f"{what}: {error}")
+
+    def search(self) -> Search:
+        """Caught up with the log and with the generation in use. Raises ProjectionError when the log cannot be read."""
+        if current(self.home) != self._generation:
+            self.close()
+            self._open()
+        elif self._follower.behind():
+            self._tail.apply(self._follower)
+            if self._search is not None:
+                self._search.take_tail(self._tail)
+        if self._search is None:
+            self._open()
+        assert self._search is not None
+        return self._search
+
+    @property
+    def stale(self) -> bool:
+        """Whether a new generation should be built: there is none, it is damaged, or much has happened since."""
+        tail = self._tail
+        newer = len(tail.written) + len(tail.fails) + len(tail.gone) + len(tail.closed)
+        return self._generation is None or self.damaged or newer > TAIL_MAX
+
+    def close(self) -> None:
+        """Let go of the generation's files."""
+        if self._search is not None and self._search.corpus is not None:
+            self._search.corpus.close()
+        self._search = None

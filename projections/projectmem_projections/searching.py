@@ -1,0 +1,151 @@
+"""Hybrid retrieval over one recall generation and the newer tail of the log: lexical and vector candidates with their scores.
+
+Says *what is similar*, inside a scope; whether anything is said at all is decided by the caller. Nothing here writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from projectmem_projections import lexical
+from projectmem_projections.corpus import Corpus
+from projectmem_projections.documents import Facts
+from projectmem_projections.glance import POOL, UNIT, Candidate, overtaken
+from projectmem_projections.scope import Scope, admits, admitted
+from projectmem_projections.vectors import Vectors
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from projectmem_projections.embed import Embedder
+
+
+class Search:
+    """Ready to answer: an optional corpus, its optional vectors, and the documents and removals that are newer than both."""
+
+    def __init__(self, corpus: Corpus | None, vectors: Vectors | None, embedder: Embedder | None, tail: Facts) -> None:
+        self.corpus, self.vectors, self.embedder = corpus, vectors, embedder
+        if corpus is not None:
+            self._scope_of: NDArray[np.uint32] = np.frombuffer(corpus.scope_bytes, "<u4")
+            self._expires: NDArray[np.int64] = np.frombuffer(corpus.expiry_bytes, "<i8")
+        if corpus is not None and vectors is not None:
+            row_of = {id_: row for row, id_ in enumerate(corpus.ids())}
+            self._corpus_row: NDArray[np.int64] = np.array([row_of[id_] for id_ in vectors.ids], np.int64)
+            self._vector_row = {int(row): number for number, row in enumerate(self._corpus_row)}
+        self.take_tail(tail)
+
+    def take_tail(self, tail: Facts) -> None:
+        """Replace what is known of the events after the corpus."""
+        self._tail = tail.documents()
+        self._tail_counts = [lexical.counts(d.searched) for d in self._tail]
+        self._tail_mean = sum(n for _, n in self._tail_counts) / (len(self._tail_counts) or 1)
+        self._overtaken: set[int] = set()
+        if self.corpus is not None:
+            self._overtaken = overtaken(self.corpus, tail)
+        self._tail_vectors: list[NDArray[np.float32] | None] = [None] * len(self._tail)
+        if self.embedder is not None and self._tail:
+            vectors, known = self.embedder.encode([d.searched for d in self._tail])
+            self._tail_vectors = [v if k else None for v, k in zip(vectors, known, strict=True)]
+
+    @property
+    def count(self) -> int:
+        """Documents that are searched, whatever their scope."""
+        return (self.corpus.count if self.corpus else 0) + len(self._tail)
+
+    def candidates(self, query: str, reader: Scope, now: int) -> list[Candidate]:
+        """At most 2 * POOL documents of the corpus and all matching ones of the tail, by falling similarity, then id."""
+        if reader.empty or not query.strip():
+            return []
+        vector = self._embed(query)
+        words = lexical.query_tokens(query)
+        stored = self.corpus.postings(words) if self.corpus else {}
+        having = {token: len(rows) // 4 for token, (rows, _) in stored.items()}
+        for table, _ in self._tail_counts:
+            for token in words:
+                if token in table:
+                    having[token] = having.get(token, 0) + 1
+        weighed = lexical.Query(words, having, self.count)
+        found = self._in_corpus(weighed, stored, vector, reader, now) + self._in_tail(weighed, vector, reader, now)
+        return sorted(found, key=lambda c: (-c.similarity, c.document.id))
+
+    def _embed(self, query: str) -> NDArray[np.float32] | None:
+        if self.embedder is None:
+            return None
+        vectors, known = self.embedder.encode([query])
+        return vectors[0] if known[0] else None
+
+    def _in_tail(self, query: lexical.Query, vector: NDArray[np.float32] | None, reader: Scope, now: int) -> list[Candidate]:
+        mean = self.corpus.mean if self.corpus and self.corpus.count else self._tail_mean
+        found = []
+        for document, counted, own in zip(self._tail, self._tail_counts, self._tail_vectors, strict=True):
+            if not admits(reader, document.scope) or 0 < document.expires_at <= now:
+                continue
+            words, rarity = query.text(counted, mean)
+            cosine = None if vector is None or own is None else _score(float((vector * own).sum()))
+            if words or (cosine or 0) > 0:
+                found.append(Candidate(document, cosine, words, rarity))
+        return found
+
+    def _in_corpus(
+        self,
+        query: lexical.Query,
+        stored: dict[str, tuple[bytes, bytes]],
+        vector: NDArray[np.float32] | None,
+        reader: Scope,
+        now: int,
+    ) -> list[Candidate]:
+        if self.corpus is None or not self.corpus.count:
+            return []
+        allowed = self._allowed(reader, now)
+        if not allowed.any():
+            return []
+        words, rarity = self._lexical(query, stored)
+        words[~allowed] = 0
+        rows = set(_best(words, POOL))
+        cosines: dict[int, int] = {}
+        if self.vectors is not None and vector is not None:
+            index_rows = np.flatnonzero(allowed[self._corpus_row])
+            for number, cosine in self.vectors.search(vector, index_rows, POOL):
+                cosines[int(self._corpus_row[number])] = _score(cosine)
+            rest = [row for row in rows if row not in cosines and row in self._vector_row]
+            for row, cosine in zip(rest, self.vectors.cosines(vector, [self._vector_row[row] for row in rest]), strict=True):
+                cosines[row] = _score(cosine)
+            rows |= set(cosines)
+        documents = self.corpus.documents(sorted(rows))
+        return [Candidate(d, cosines.get(row), int(words[row]), int(rarity[row])) for row, d in documents.items()]
+
+    def _allowed(self, reader: Scope, now: int) -> NDArray[np.bool_]:
+        """Rows inside the scope that are alive: not expired, not overtaken by the tail."""
+        assert self.corpus is not None
+        inside = np.array(admitted(reader, self.corpus.scopes), np.bool_)
+        allowed: NDArray[np.bool_] = inside[self._scope_of] & ((self._expires == 0) | (self._expires > now))
+        allowed[list(self._overtaken)] = False
+        return allowed
+
+    def _lexical(
+        self, query: lexical.Query, stored: dict[str, tuple[bytes, bytes]]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """`lexical.Query.rows` over all rows at once: (score, rarity), shape (count,)."""
+        assert self.corpus is not None
+        sums = np.zeros(self.corpus.count, np.int64)
+        best = np.zeros(self.corpus.count, np.int64)
+        for token, weight in query.weights.items():
+            if token in stored:
+                rows = np.frombuffer(stored[token][0], "<u4")
+                sums[rows] += weight * np.frombuffer(stored[token][1], "<u2").astype(np.int64)
+                best[rows] = np.maximum(best[rows], weight)
+        return np.minimum(UNIT, sums // (query.total or 1)), np.minimum(UNIT, best * UNIT // query.rarest)
+
+
+def _best(scores: NDArray[np.int64], k: int) -> Sequence[int]:
+    """Rows of the k highest positive scores; of equals the earlier rows."""
+    positive = np.flatnonzero(scores)
+    order = positive[np.argsort(-scores[positive], kind="stable")][:k]
+    return [int(row) for row in order]
+
+
+def _score(cosine: float) -> int:
+    return max(-UNIT, min(UNIT, round(cosine * UNIT)))

@@ -1,0 +1,102 @@
+"""What a session should know when it starts: a few lines within a budget, each citing its record. On the hook's path.
+
+What failed lately and still stands, what worked, decisions in force, fragile places, open issues. Reads the published recall
+corpus and the newer tail of the log (no DuckDB, no numpy). Deterministic for a given log, `now` and `nonce`.
+"""
+
+from __future__ import annotations
+
+from projectmem_projections.glance import Glance, current
+
+from projectmem import ranking, render
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from projectmem_projections.documents import Document
+    from projectmem_projections.scope import Scope
+
+BUDGET_TOKENS = 600
+EACH_MAX = 8  # lines of one section
+TEXT_MAX = 160  # characters of one recorded text
+LATELY = 7 * ranking.DAY  # a failure older than this is not news
+
+SECTIONS = (
+    ("failure", "Failed lately and still stands"),
+    ("fix", "What worked"),
+    ("decision", "Decisions in force"),
+    ("label", "Fragile or protected"),
+    ("issue", "Open issues"),
+    ("note", "Notes"),
+)
+
+
+def session_summary(
+    home: str, *, now: int, scope: Scope, nonce: str, budget_tokens: int = BUDGET_TOKENS, generation: str | None = None
+) -> str:
+    """The block for the start of a session, at most `budget_tokens` by `render.tokens`; "" when there is nothing to say.
+
+    scope  of the reader, an empty one gets nothing;  nonce: unguessable, new for each block
+    generation  folder of the recall generation to read, by default the one in use
+    """
+    glance = Glance(home, generation or current(home))
+    try:
+        found = glance.newest([type_ for type_, _ in SECTIONS], scope, now, EACH_MAX)
+        found["failure"] = [d for d in found["failure"] if now - d.at <= LATELY]
+        lines = {type_: [line(d, now, glance.changed_at) for d in documents] for type_, documents in found.items()}
+    finally:
+        glance.close()
+    return compose(lines, glance.notes, nonce, budget_tokens)
+
+
+def line(document: Document, now: int, changed_at: int) -> str:
+    """One record: what, when, how known, what worked instead, and its id."""
+    about = [render.ago(document.at, now)]
+    if document.count > 1:
+        about.append(f"{document.count}x")
+    if document.type != "failure":
+        about.append(document.origin or "unknown")
+    elif changed_at > document.at:
+        about.append("workspace changed since")
+    if 0 < document.review_at <= now:
+        about.append("review overdue: uncertain")
+    text = f"- {render.inline(document.text, TEXT_MAX)} ({', '.join(about)}) [{render.short(document.id)}]"
+    if document.remedy:
+        text += f"; worked instead: {render.inline(document.remedy, TEXT_MAX)} [{render.short(document.remedy_id)}]"
+    return text
+
+
+def compose(lines: dict[str, list[str]], notes: list[str], nonce: str, budget_tokens: int) -> str:
+    """Sections of lines within the budget. Sections take turns, so that a full one leaves room for the others."""
+    taken = dict.fromkeys(lines, 0)
+    block = _render(lines, taken, notes, nonce)
+    if render.tokens(block) > budget_tokens:
+        return ""
+    for type_ in _turns(lines):
+        taken[type_] += 1
+        longer = _render(lines, taken, notes, nonce)
+        if render.tokens(longer) > budget_tokens:
+            taken[type_] -= 1
+            break
+        block = longer
+    return block
+
+
+def _turns(lines: dict[str, list[str]]) -> Iterator[str]:
+    """The order in which lines are taken: two failures for each line of another section."""
+    left = {type_: len(of_type) for type_, of_type in lines.items()}
+    while any(left.values()):
+        for type_, _ in (SECTIONS[0], *SECTIONS):
+            if left.get(type_, 0):
+                left[type_] -= 1
+                yield type_
+
+
+def _render(lines: dict[str, list[str]], taken: dict[str, int], notes: list[str], nonce: str) -> str:
+    out: list[str] = []
+    for type_, title in SECTIONS:
+        if taken.get(type_, 0):
+            out += [f"{title}:", *lines[type_][: taken[type_]]]
+    out += [f"({render.inline(note, TEXT_MAX)})" for note in notes[:2]]
+    return render.fence(out, nonce)
