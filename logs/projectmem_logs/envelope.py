@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 VERSION = 1
 GENESIS = "0" * 64
+BOM = b"\xef\xbb\xbf"
 MAX_LINE = 16 * 1024 * 1024  # bytes; a longer line is refused when written and read as damage
+MAX_BATCH = 32 * 1024 * 1024  # bytes; one write, so no unfinished write is longer
 MAX_CAUSES = 256
 SALT_BYTES = 16
 ID_BYTES = 10
@@ -136,23 +138,33 @@ class Line:
     """The verdict on one line: where it stands, whether it is self-consistent, and the header fields that chain it.
 
     start, end  byte offsets in the segment, end after the newline;  why  "" or one of FAULTS
+    dressed     not ok, but whole once a byte-order mark or carriage return is taken off: an editor's doing, no crash's
     """
 
-    __slots__ = ("batch", "end", "erased", "hash", "id", "left", "ok", "prev", "seq", "start", "stream", "terminated", "why")
+    __slots__ = (
+        "batch", "dressed", "end", "erased", "hash", "id", "left", "ok", "prev", "seq", "start", "stream", "terminated", "why",
+    )  # fmt: skip
 
     def __init__(self, why: str, start: int = 0, end: int = 0, terminated: bool = True) -> None:
         self.ok, self.why, self.start, self.end, self.terminated = not why, why, start, end, terminated
         self.seq = self.batch = self.left = 0
         self.prev = self.hash = self.id = self.stream = ""
-        self.erased = False
+        self.erased = self.dressed = False
 
 
 def check_line(raw: bytes, start: int = 0, terminated: bool = True) -> Line:
     """Judge the bytes of one line (without its newline). Total: any bytes give a Line, never an exception."""
     line = Line("", start, start + len(raw) + terminated, terminated)
-    line.ok = not (why := _judge(raw, line))
-    line.why = why
+    line.why = _judge(raw, line)
+    line.ok = not line.why
+    if line.why in ("bom", "crlf"):
+        line.dressed = not _judge(undress(raw), line)
     return line
+
+
+def undress(raw: bytes) -> bytes:
+    """A line without the byte-order mark and carriage return that an editor or git may have put around it."""
+    return raw.removeprefix(BOM).removesuffix(b"\r")
 
 
 def _judge(raw: bytes, line: Line) -> str:
@@ -210,7 +222,7 @@ def _name_fault(raw: bytes) -> str:
         return "empty"
     if b"\0" in raw:
         return "nul"
-    if raw.startswith(b"\xef\xbb\xbf"):
+    if raw.startswith(BOM):
         return "bom"
     if raw.endswith(b"\r"):
         return "crlf"

@@ -10,7 +10,7 @@ import json
 import os
 
 from . import files
-from .envelope import check_line, describe, is_id
+from .envelope import check_line, describe, is_id, undress
 from .errors import EventError, LogError
 from .recovery import joins
 from .tail import first_seq, segments, streams
@@ -29,17 +29,20 @@ SHORT_ID = 8
 class Problem:
     """One thing that is wrong with the log: where, what, and what to do about it.
 
-    kind  torn | corrupt | duplicate | gap | chain | batch | stream | foreign-file | ... or one of envelope.FAULTS
+    kind    one of envelope.FAULTS, a fault of the chain (see WORDS), or one that `verify` adds
+    offset  byte in the segment, -1 when it is about the whole of it
+    count   how many lines in a row have this fault, `offset` being the first
     """
 
-    __slots__ = ("detail", "kind", "offset", "remedy", "segment", "stream")
+    __slots__ = ("count", "detail", "kind", "offset", "remedy", "segment", "stream")
 
     def __init__(self, stream: str, segment: str, offset: int, kind: str, detail: str, remedy: str) -> None:
-        self.stream, self.segment, self.offset = stream, segment, offset
+        self.stream, self.segment, self.offset, self.count = stream, segment, offset, 1
         self.kind, self.detail, self.remedy = kind, detail, remedy
 
     def __str__(self) -> str:
-        return f"{self.stream}/{self.segment} at byte {self.offset}: {self.detail}; {self.remedy}"
+        where = f"{self.stream}/{self.segment}" + (f" at byte {self.offset:,}" if self.offset >= 0 else "")
+        return f"{where}: {self.detail}{f' ({self.count:,} lines)' if self.count > 1 else ''}; {self.remedy}"
 
     def __repr__(self) -> str:
         return f"Problem({self})"
@@ -122,10 +125,13 @@ class _Chain:
 
     def take(self, segment: str, line: Line, raw: bytes) -> list[Event]:
         """The events that `line` completes: a whole batch, or nothing yet."""
-        why = line.why
-        if line.ok and line.stream != self.stream:
+        why, whole = line.why, line.ok or line.dressed
+        if line.dressed:
+            self._report(segment, line.start, why)
+            why, raw = "", undress(raw[:-1] if line.terminated else raw)
+        if whole and line.stream != self.stream:
             why = "stream"
-        elif line.ok and self.seq < 0:  # reading began mid-file: the first good line is where the chain starts
+        elif whole and self.seq < 0:  # reading began mid-file: the first good line is where the chain starts
             self.seq, self.hash, self.batch, self.left = line.seq - 1, line.prev, line.batch, line.left + 1
             self.left = 0 if line.seq == line.batch else self.left
         if not why:
@@ -151,11 +157,16 @@ class _Chain:
 
     def _resumes(self, line: Line) -> bool:
         """After damage, only a batch that began once the damaged part was durable is evidence; the rest may be torn."""
-        return line.ok and line.stream == self.stream and line.seq == line.batch and line.batch > self.seq + 1
+        whole = line.ok or line.dressed
+        return whole and line.stream == self.stream and line.seq == line.batch and line.batch > self.seq + 1
 
     def _report(self, segment: str, offset: int, why: str) -> None:
-        if self.skipping and why not in ("duplicate",):
+        if self.skipping and why != "duplicate":
             return  # one report per damaged run
+        last = self.problems[-1] if self.problems else None
+        if last is not None and (last.stream, last.segment, last.kind) == (self.stream, segment, why) and why in ("bom", "crlf"):
+            last.count += 1
+            return
         self.problems.append(Problem(self.stream, segment, offset, why, WORDS.get(why) or describe(why), _SEE))
 
     def end_segment(self, segment: str, last: bool) -> None:

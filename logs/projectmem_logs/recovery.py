@@ -7,6 +7,8 @@ come from a crash ("corrupt", never cut). Every record names the first seq of it
 
 from __future__ import annotations
 
+from .envelope import MAX_BATCH
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,22 +19,29 @@ CLEAN, UNTERMINATED, TORN, CORRUPT, MORE = "clean", "unterminated", "torn", "cor
 NONE, SAME, BEYOND = "none", "same", "beyond"  # self-consistent lines after the damage, by the batch they claim
 
 ANY = None
-# (damage after the last good record, valid lines later, last good record closes its batch, it ends in a newline) -> state
-TABLE: tuple[tuple[bool | None, str | None, bool | None, bool | None, str], ...] = (
-    (False, ANY, True, True, CLEAN),
-    (False, ANY, True, False, UNTERMINATED),  # whole but for its newline: finish the line, lose nothing
-    (False, ANY, False, ANY, TORN),  # cut between two records of a batch
-    (True, NONE, ANY, ANY, TORN),  # nothing valid follows: the unfinished write itself
-    (True, SAME, ANY, ANY, TORN),  # what follows belongs to the unfinished batch, or repeats what came before
-    (True, BEYOND, ANY, ANY, CORRUPT),  # what follows was begun after the damaged part was synced
+# damage   there are bytes after the last good record
+# crash    those bytes could be one unfinished write of ours: no longer than a batch, and not an editor's or a stranger's
+# later    self-consistent lines after the damage, by the batch they claim
+# whole    the last good record closes its batch
+# newline  the last good record ends in its newline
+# (damage, crash, later, whole, newline, -> state)
+TABLE: tuple[tuple[bool | None, bool | None, str | None, bool | None, bool | None, str], ...] = (
+    (False, ANY, ANY, True, True, CLEAN),
+    (False, ANY, ANY, True, False, UNTERMINATED),  # whole but for its newline: finish the line, lose nothing
+    (False, ANY, ANY, False, ANY, TORN),  # cut between two records of a batch
+    (True, False, ANY, ANY, ANY, CORRUPT),  # no crash did this: never cut it
+    (True, True, NONE, ANY, ANY, TORN),  # nothing valid follows: the unfinished write itself
+    (True, True, SAME, ANY, ANY, TORN),  # what follows belongs to the unfinished batch, or repeats what came before
+    (True, True, BEYOND, ANY, ANY, CORRUPT),  # what follows was begun after the damaged part was synced
 )
 
 
-def classify(damage: bool, later: str, whole: bool, newline: bool) -> str:
+def classify(damage: bool, crash: bool, later: str, whole: bool, newline: bool) -> str:
     """The state for one combination of facts: exactly one row of TABLE applies (a test goes through them all)."""
-    for d, n, w, e, state in TABLE:
-        if d in (ANY, damage) and n in (ANY, later) and w in (ANY, whole) and e in (ANY, newline):
-            return state
+    facts = (damage, crash, later, whole, newline)
+    for *row, state in TABLE:
+        if all(want is ANY or want == fact for want, fact in zip(row, facts, strict=True)):
+            return str(state)
     raise AssertionError("the recovery table has a hole")
 
 
@@ -93,13 +102,26 @@ def assess(lines: Sequence[Line], stream: str, anchor: tuple[int, str] | None, s
         if left == 0:
             closed_seq, closed_hash, closed_end, closed_ids, known = seq, hash, line.end, ids, True
     damaged = at < len(lines)
-    later = NONE
-    for line in lines[at:]:
-        if line.ok and line.stream == stream:
-            later = BEYOND if line.batch > seq + 1 or later == BEYOND else SAME
+    if anchor is None and at == 0:
+        return Tail(MORE, seq, hash, [], size)  # no good record in sight: look further back
+    crash = not damaged or _could_be_ours(lines[at:], size, at == 0 and start == 0)
     newline = at == 0 or lines[at - 1].terminated
-    state = classify(damaged, later, left == 0, newline)
-    if anchor is None and (at == 0 or (state == TORN and not known)):
-        state = MORE  # no good record, or no whole batch, in sight: look further back
+    state = classify(damaged, crash, _later(lines[at:], stream, seq), left == 0, newline)
+    if state == TORN and not known:
+        state = MORE  # the whole batch before the torn one is not in sight
     cut = closed_end if state == TORN else size
     return Tail(state, closed_seq, closed_hash, closed_ids, cut, lines[at].start if damaged else -1, why)
+
+
+def _later(rest: Sequence[Line], stream: str, seq: int) -> str:
+    """What the self-consistent lines from the first damage on claim about their batches."""
+    batches = [line.batch for line in rest if line.ok and line.stream == stream]
+    return NONE if not batches else BEYOND if max(batches) > seq + 1 else SAME
+
+
+def _could_be_ours(rest: Sequence[Line], size: int, all_of_it: bool) -> bool:
+    """Could these damaged bytes be what a crash left of one write? Not when an editor dressed the lines, not when they are
+    longer than any batch, and not when the whole segment is several lines of something else (another encoding)."""
+    if any(line.dressed for line in rest) or size - rest[0].start > MAX_BATCH:
+        return False
+    return not (all_of_it and len(rest) > 1 and rest[0].why == "foreign")

@@ -10,8 +10,8 @@ import os
 
 from . import files
 from .digest import sha256_hex
-from .envelope import GENESIS, ID_BYTES, SALT_BYTES, Prepared, prepare, seal, uuid7
-from .errors import AppendError, LogError, NotInitialisedError, SpooledError
+from .envelope import GENESIS, ID_BYTES, MAX_BATCH, SALT_BYTES, Prepared, prepare, seal, uuid7
+from .errors import AppendError, EventError, LogError, NotInitialisedError, SpooledError
 from .home import Writer, init_home, project_id, redaction_key
 from .recovery import CLEAN, CORRUPT, TORN, UNTERMINATED
 from .spool import drained, put, waiting
@@ -225,6 +225,8 @@ class LogStore:
             prev = event["hash"]
             events.append(event)
             lines.append(line)
+        if sum(map(len, lines)) > MAX_BATCH:
+            raise EventError(f"one append of more than {MAX_BATCH:,} bytes; append less at a time, or with durability='batch'")
         self.write_lines(b"".join(lines), first, events[-1]["seq"], prev, [e["id"] for e in events])
         return events
 

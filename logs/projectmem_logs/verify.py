@@ -1,0 +1,256 @@
+"""Checks a whole log: every byte of every segment, streaming, and names each form of damage with where and what to do.
+
+Stricter than reading: a line must also be canonical, segments must join, and no stranger's file may lie among them.
+Whole records inside damaged bytes (glued lines, a byte-order mark, CRLF) are counted as salvaged, never passed over.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+
+import orjson
+
+from . import files
+from .canonical import fits
+from .envelope import BOM, Line, check_line, describe, undress
+from .errors import NotInitialisedError
+from .reader import WORDS, Problem
+from .recovery import joins
+from .tail import first_seq, read_tail, segment_name, segments, streams
+
+LOCK_WAIT_MS = 1_000
+_HEAD = b'{"actor":{'
+
+REMEDIES = {
+    "unterminated": "the next append puts it back by itself; no record is lost",
+    "torn": "nothing acknowledged is in it; the next append moves it to quarantine/ by itself",
+    "crlf": "turn CRLF back into LF in this file (git: set `* -text` for it), then verify again",
+    "bom": "remove the three bytes of the byte-order mark, then verify again",
+    "nul": "a disk or file-system fault; restore this segment from a backup, or keep it: the rest is served",
+    "glued": "two writers without a lock, or a lost newline; put a newline between the records, then verify again",
+    "swapped": "put the lines back in order of seq, then verify again",
+    "duplicate": "remove the second copy, then verify again",
+    "gap": "restore the missing records from a backup; without one, what is there stays valid and is served",
+    "missing-segment": "restore the segment from a backup; without one, what is there stays valid and is served",
+    "foreign-file": "move the file out of the log's folder",
+    "empty": "remove the empty line, then verify again",
+}
+_RESTORE = "restore this segment from a backup; without one the record is lost and the rest is served"
+_WORDS = {
+    **WORDS,
+    "unterminated": "the last newline is missing",
+    "swapped": "records in the wrong order",
+    "glued": "records run together without a newline",
+    "not-canonical": "a record that is not in canonical form (written by something else)",
+    "missing-segment": "the segment does not begin where the one before ends",
+    "foreign-file": "a file that is no segment of this log",
+    "name": "the segment's name does not match its first record",
+}
+
+
+@dataclass
+class StreamReport:
+    """One stream: its segments, whole records, erased ones among them, bytes, and where its chain ends."""
+
+    stream: str
+    segments: int = 0
+    events: int = 0
+    erased: int = 0
+    salvaged: int = 0
+    bytes: int = 0
+    seq: int = 0
+    hash: str = ""
+
+
+@dataclass
+class Report:
+    """The verdict on a log. `ok` means every byte is accounted for; `quarantined` and `spooled` count files set aside."""
+
+    streams: list[StreamReport] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    quarantined: int = 0
+    spooled: int = 0
+
+    @property
+    def ok(self) -> bool:
+        return not self.problems
+
+    @property
+    def events(self) -> int:
+        return sum(s.events for s in self.streams)
+
+
+def verify(home: str) -> Report:
+    """Check the log in `home`. Flat in memory. Raises NotInitialisedError, OSError; damage is in the report."""
+    folder = os.path.join(home, "log")
+    if not os.path.isdir(folder):
+        raise NotInitialisedError(f"no log at {home}; run `projectmem init` in the project")
+    report = Report(
+        quarantined=len(files.names(os.path.join(home, "quarantine"))), spooled=len(files.names(os.path.join(home, "spool")))
+    )
+    for stream in streams(home):
+        path = os.path.join(folder, stream)
+        if not os.path.isdir(path):
+            report.problems.append(_problem("", stream, -1, "foreign-file"))
+            continue
+        one = _Stream(home, stream)
+        one.run()
+        if any(p.kind == "torn" for p in one.problems):  # perhaps it is just being written: look again under the lock
+            one = _again(home, stream, one)
+        report.streams.append(one.report)
+        report.problems += one.problems
+    return report
+
+
+def _again(home: str, stream: str, first: _Stream) -> _Stream:
+    fd = files.lock(os.path.join(home, "locks", f"{stream}.lock"), LOCK_WAIT_MS)
+    if fd is None:
+        return first
+    try:
+        second = _Stream(home, stream)
+        second.run()
+        return second
+    finally:
+        files.unlock(fd)
+
+
+def _problem(stream: str, segment: str, offset: int, kind: str, detail: str = "") -> Problem:
+    text = detail or _WORDS.get(kind) or describe(kind)
+    return Problem(stream, segment, offset, kind, text, REMEDIES.get(kind, _RESTORE))
+
+
+class _Stream:
+    """Walks one stream, following its chain; after damage it takes up the chain at the next whole record."""
+
+    def __init__(self, home: str, stream: str) -> None:
+        self.folder, self.stream = os.path.join(home, "log", stream), stream
+        self.report = StreamReport(stream)
+        self.problems: list[Problem] = []
+        self.seq, self.hash, self.batch, self.left = 0, "0" * 64, 0, 0
+        self.segment = ""
+        self.damaged = False  # the lines just before were damaged, so records missing here are theirs
+
+    def run(self) -> None:
+        names = segments(self.folder)
+        for name in files.names(self.folder):
+            if name not in names:
+                self.problems.append(_problem(self.stream, name, -1, "foreign-file"))
+        for i, name in enumerate(names):
+            self.segment, last = name, i == len(names) - 1
+            path = os.path.join(self.folder, name)
+            self.report.segments += 1
+            self.report.bytes += os.stat(path).st_size
+            if first_seq(name) != self.seq + 1 and os.stat(path).st_size:
+                self._report(
+                    -1, "missing-segment", f"the segment should be named {segment_name(self.seq + 1)}: records are missing"
+                )
+                self.seq, self.hash, self.left = int(name[:20]) - 1, "", 0
+            start = len(self.problems)
+            for offset, raw in files.read_lines(path):
+                self._line(raw, offset)
+            if last:
+                self._judge_end(path, start)
+            elif self.left:
+                self._report(-1, "batch")
+                self.left = 0
+        self.report.seq, self.report.hash = self.seq, self.hash
+
+    def _line(self, raw: bytes, offset: int) -> None:
+        terminated = raw.endswith(b"\n")
+        raw = raw[:-1] if terminated else raw
+        line = check_line(raw, offset, terminated)
+        if line.ok:
+            if not terminated:
+                self._report(offset, "unterminated")
+            self._record(line, raw)
+        elif line.dressed:
+            self._report(offset, line.why)
+            self.report.salvaged += 1
+            self._record(line, undress(raw))
+        elif not self._glued(raw, offset):
+            self._report(offset, line.why, _extent(raw, offset) if line.why == "nul" else "")
+            self.damaged = True
+
+    def _record(self, line: Line, raw: bytes) -> None:
+        """A whole record: does it follow the one before, and is it canonical?"""
+        why = "stream" if line.stream != self.stream else joins(line, self.seq, self.hash, self.batch, self.left)
+        if why == "gap" and self.damaged:
+            lost = f"{self.seq + 1:,}" + (f" to {line.seq - 1:,}" if line.seq > self.seq + 2 else "")
+            self.problems[-1].detail += f"; seq {lost} lost"
+        elif why == "duplicate" and self._fills_gap(line):
+            why = ""
+        elif why:
+            self._report(line.start, why, f"seq {line.seq:,} after seq {self.seq:,}: {_WORDS[why]}")
+        if why in ("duplicate", "stream"):
+            return
+        self.damaged = False
+        if line.seq > self.seq:
+            self.seq, self.hash, self.batch, self.left = line.seq, line.hash, line.batch, line.left
+        self.report.events += 1
+        self.report.erased += line.erased
+        try:
+            event = orjson.loads(raw)
+            good = orjson.dumps(event, option=orjson.OPT_SORT_KEYS) == raw and fits(event)
+        except orjson.JSONDecodeError:
+            good = False
+        if not good:
+            self._report(line.start, "not-canonical")
+
+    def _fills_gap(self, line: Line) -> bool:
+        """A record that was missed just before: the two lines are swapped, nothing is missing."""
+        last = self.problems[-1] if self.problems else None
+        if last is None or last.kind != "gap" or last.segment != self.segment or line.seq != self.seq - 1:
+            return False
+        last.kind, last.detail, last.remedy = "swapped", f"seq {self.seq:,} before seq {line.seq:,}", REMEDIES["swapped"]
+        return True
+
+    def _glued(self, raw: bytes, offset: int) -> bool:
+        """Whole records inside a damaged line: report how many, and let the chain go on through them."""
+        raw = raw.removeprefix(BOM)
+        starts = []
+        at = raw.find(_HEAD)
+        while at >= 0:
+            starts.append(at)
+            at = raw.find(_HEAD, at + 1)
+        pieces = [raw[a:b] for a, b in zip(starts, [*starts[1:], len(raw)], strict=True)]
+        lines = [(check_line(p, offset + a), p) for a, p in zip(starts, pieces, strict=True)]
+        whole = [(line, p) for line, p in lines if line.ok]
+        if not whole or (len(pieces) == 1 and starts[0] == 0):
+            return False
+        lost = "" if len(whole) == len(pieces) and not starts[0] else ", and a piece that is not"
+        self._report(offset, "glued", f"{len(whole)} whole record(s) run together{lost}")
+        self.report.salvaged += len(whole)
+        for line, piece in whole:
+            self._record(line, piece)
+        return True
+
+    def _judge_end(self, path: str, start: int) -> None:
+        """The unfinished batch at the end of the last segment is torn, not corrupt: one report, of that kind."""
+        tail = read_tail(path, self.stream, int(self.segment[:20]), os.stat(path).st_size)
+        if tail.state != "torn":
+            return
+        mine = [p for p in self.problems[start:] if p.segment == self.segment and 0 <= p.offset < tail.cut]
+        self.problems[start:] = mine
+        size = os.stat(path).st_size - tail.cut
+        self._report(tail.cut, "torn", f"an unfinished write of {size:,} bytes at the end")
+        self.report.events -= max(0, self.seq - tail.seq)
+        self.seq, self.hash, self.left = tail.seq, tail.hash or self.hash, 0
+
+    def _report(self, offset: int, kind: str, detail: str = "") -> None:
+        last = self.problems[-1] if self.problems else None
+        if (
+            last is not None
+            and last.segment == self.segment
+            and last.kind == kind
+            and kind in ("crlf", "bom", "foreign", "empty")
+        ):
+            last.count += 1
+            return
+        self.problems.append(_problem(self.stream, self.segment, offset, kind, detail))
+
+
+def _extent(raw: bytes, offset: int) -> str:
+    at = raw.find(b"\0")
+    count = len(raw[at:]) - len(raw[at:].lstrip(b"\0"))
+    return f"{count:,} NUL bytes from byte {offset + at:,}"
