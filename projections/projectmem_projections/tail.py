@@ -9,7 +9,6 @@ This reader checks that lines are whole, parse and are contiguous. Anything else
 
 from __future__ import annotations
 
-import json
 import os
 
 TYPE_CHECKING = False
@@ -90,6 +89,8 @@ def _read(home: str, stream: str, names: list[str], tail: Tail, after: int, limi
 
 def _read_lines(file: Any, stream: str, tail: Tail, last: int, after: int, limit: int) -> int:
     """Read whole batches from the file's position on; returns the last sequence number of the last of them."""
+    import json  # half of a hook's start: `positions` is asked before every call and needs none of it
+
     batch: list[dict[str, Any]] = []
     size = 0
     met = last

@@ -1,13 +1,10 @@
 """What happens at each event of a harness, whatever the harness: look before a call, learn after it, speak at the start.
 
-`run` answers one payload. The common call (nothing recorded could match) opens the snapshot, looks its words up and
-leaves a note for the event after the call; no parser and nothing of the gate's judgement is imported for it.
+`run` answers one payload. The common call (nothing recorded could match) looks its words up in the snapshot and leaves a
+note for the event after the call; no parser, no `json`, no `re` and nothing of the gate's judgement is imported for it.
 """
 
 from __future__ import annotations
-
-from projectmem.hook import claude_code as adapter
-from projectmem.hook.state import open_state
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,41 +20,32 @@ if TYPE_CHECKING:
 
 def run(place: Place, payload: Payload, now: int) -> Answer:
     """The harness's answer to `payload`, None for none. Raises what the log and the snapshot raise; entry.py catches it."""
-    if payload.kind == "start":
-        from projectmem.hook import session
+    if payload.kind == "pre" and not _may_object(place, payload.calls[0], now):
+        return None
+    from projectmem.hook.state import open_state
 
-        return session.start(place, payload, now)
     state = open_state(place)
     try:
         if payload.kind == "pre":
-            return pre(place, state, payload, now)
+            return _check(place, state, payload, payload.calls[0], now)
         if payload.kind in ("post", "batch"):
             from projectmem.hook.finish import finish
 
             return finish(place, state, payload, now)
         from projectmem.hook import session
 
-        return session.prompt(place, state, payload, now) if payload.kind == "prompt" else session.end(place, state, payload, now)
+        return session.run(place, state, payload, now)
     finally:
         state.close()
 
 
-def pre(place: Place, state: Snapshot, payload: Payload, now: int) -> Answer:
-    """Before a call: None without an objection."""
+def _may_object(place: Place, call: Call, now: int) -> bool:
+    """False only where it is certain that nothing on record can object; the note for the event after the call is left then."""
     from projectmem_gate.hints import raw_words
+    from projectmem_projections.quick import nothing_objects
 
-    call = payload.calls[0]
-    if not state.hints(raw_words(call["input"])) and not state.labels() and not _rules(state):
-        note(state, call, {"t0": now, "as_of": state.cursor()})
-        return None
-    return _check(place, state, payload, call, now)
-
-
-def _rules(state: Snapshot) -> bool:
-    """Whether the policy in force has rules of a person, which apply without any failure on record."""
-    accepted = state.policy()
-    policy = accepted.get("policy") if accepted else None
-    return bool(isinstance(policy, dict) and policy.get("rules"))
+    snapshot = f"{place.home}/projections/gate.sqlite"
+    return not nothing_objects(snapshot, place.home, raw_words(call["input"]), call["session"], call["call"], now)
 
 
 def note(state: Snapshot, call: Call, data: dict[str, Any]) -> None:
@@ -105,4 +93,6 @@ def _check(place: Place, state: Snapshot, payload: Payload, call: Call, now: int
         )
     if getattr(policy, "mode", "") == "observe":
         return None
+    from projectmem.hook import claude_code as adapter
+
     return adapter.answer(payload, decision)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
+
 from projectmem.hook import claude_code as adapter
-from projectmem.hook.state import open_state
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,19 +17,20 @@ if TYPE_CHECKING:
 
     Answer = dict[str, Any] | None
 
-RECENT_US = 7 * 86_400_000_000
+
+def run(place: Place, state: Snapshot, payload: Payload, now: int) -> Answer:
+    """The answer to a start, end or prompt."""
+    if payload.kind == "start":
+        return start(place, state, payload, now)
+    return prompt(place, state, payload, now) if payload.kind == "prompt" else end(place, state, payload, now)
 
 
-def start(place: Place, payload: Payload, now: int) -> Answer:
+def start(place: Place, state: Snapshot, payload: Payload, now: int) -> Answer:
     """Record the session (the hook's heartbeat) and tell the agent in a few lines what is on record."""
     source = payload.raw.get("source")
-    state = open_state(place)
-    try:
-        data = {"source": source if isinstance(source, str) else "", "cwd": payload.cwd}
-        _append(place, payload, "session.started", data, now, state)
-        return adapter.context(payload.event, summary(place, state, now))
-    finally:
-        state.close()
+    data = {"source": source if isinstance(source, str) else "", "cwd": payload.cwd}
+    _append(place, payload, "session.started", data, now, state)
+    return adapter.context(payload.event, summary(place, now))
 
 
 def end(place: Place, state: Snapshot, payload: Payload, now: int) -> Answer:
@@ -52,9 +54,14 @@ def prompt(place: Place, state: Snapshot, payload: Payload, now: int) -> Answer:
     return None
 
 
-def summary(place: Place, state: Snapshot, now: int) -> str:
+def summary(place: Place, now: int) -> str:
     """What the agent reads at the start of a session, "" where there is nothing to say. At most about 600 tokens."""
-    return ""
+    from projectmem_projections.scope import Scope
+
+    from projectmem.summary import session_summary
+
+    scope = Scope(place.project, worktree=place.worktree)
+    return session_summary(place.home, now=now, scope=scope, nonce=os.urandom(4).hex())
 
 
 def _append(place: Place, payload: Payload, kind: str, data: dict[str, Any], now: int, state: Snapshot) -> None:

@@ -1,0 +1,119 @@
+"""The cheapest question to the gate's snapshot [H]: is it certain that nothing on record can object to this input?
+
+Asked before every tool call, and nearly always answered with yes. So it uses SQLite's C module alone: `sqlite3` (through
+datetime) and `json` (through re) would double the time a hook process takes. It writes nothing but the note for the event
+after the call. Whatever is not certain or not as expected is a no, and the caller opens the `Snapshot`, which explains.
+"""
+
+from __future__ import annotations
+
+from .schema_sqlite import VERSION
+from .tail import positions
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+HINT_WORDS_MAX = 48  # inputs with more words are looked up by the first word only, and by at most HINT_ROWS_MAX rows
+HINT_ROWS_MAX = 400
+PENDING_MAX = 512  # notes from pre-hook to post-hook that are kept; older ones belong to calls that never finished
+BUSY_S = 0.1
+
+
+def nothing_objects(path: str, home: str, words: frozenset[str], session: str, call: str, now: int) -> bool:
+    """True when no open failure, label or rule can match an input that holds these words, as of the log's very end.
+
+    path is the snapshot's, home the log's. With a `call` the note {"as_of": cursor, "t0": now} is left for its post-hook.
+    Never raises what a damaged or busy snapshot raises: that is False.
+    """
+    try:
+        from _sqlite3 import Error, connect
+    except ImportError:  # another interpreter
+        return False
+    try:
+        db = connect(f"file:{_quoted(path)}?mode=rw", timeout=BUSY_S, isolation_level=None, uri=True)
+    except Error:
+        return False
+    try:
+        cursor = _current(db, home)
+        if cursor is None or _ruled(db) or has_hint(db, words):
+            return False
+        if call:
+            note = '{"as_of":{' + ",".join(f'"{stream}":{seq}' for stream, seq in cursor) + f'}},"t0":{now}}}'
+            put_note(db, session, call, note)
+        return True
+    except Error:
+        return False
+    finally:
+        db.close()
+
+
+def _quoted(path: str) -> str:
+    return path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+
+
+def _current(db: Any, home: str) -> list[tuple[str, int]] | None:
+    """(stream, seq) of each stream when the snapshot is of this version and at the log's end, else None."""
+    if db.execute("PRAGMA user_version").fetchone()[0] != VERSION:
+        return None
+    rows = db.execute("SELECT stream, seq, segment, size FROM cursor ORDER BY stream").fetchall()
+    known = {stream: (segment, size) for stream, _, segment, size in rows}
+    ends = positions(home)
+    if any(known.get(stream) != where for stream, where in ends.items()) or not all(_plain(row[0]) for row in rows):
+        return None
+    return [row[:2] for row in rows]
+
+
+def _plain(stream: str) -> bool:
+    return stream.isalnum() and stream.isascii()
+
+
+def _ruled(db: Any) -> bool:
+    """Whether a person's label or a policy rule exists: those speak without any failure on record."""
+    if db.execute("SELECT 1 FROM label LIMIT 1").fetchone():
+        return True
+    return db.execute("""SELECT 1 FROM policy WHERE instr(data, '"rules":[]') = 0""").fetchone() is not None
+
+
+def has_hint(db: Any, words: frozenset[str]) -> bool:
+    """Whether an open failure's key may occur in an input that holds these words. False is certain."""
+    if "*" in words:
+        return db.execute("SELECT 1 FROM hint LIMIT 1").fetchone() is not None
+    known = [w for w in words if w]
+    if len(known) <= HINT_WORDS_MAX:
+        # One index look-up per word, deeper only where the words before matched: flat in the number of rows.
+        marks = ", ".join("?" * (len(known) + 1))
+        sql = f"SELECT 1 FROM hint WHERE w1 IN ({marks}) AND w2 IN ({marks}) AND w3 IN ({marks}) LIMIT 1"  # noqa: S608
+        return db.execute(sql, ["", *known] * 3).fetchone() is not None
+    return _has_hint_among_many(db, known, words)
+
+
+def _has_hint_among_many(db: Any, known: list[str], words: frozenset[str]) -> bool:
+    seen = 0
+    for start in range(0, len(known), 500):
+        chunk = ["", *known[start : start + 500]]
+        marks = ", ".join("?" * len(chunk))
+        sql = f"SELECT w2, w3 FROM hint WHERE w1 IN ({marks}) LIMIT {HINT_ROWS_MAX}"  # noqa: S608
+        for second, third in db.execute(sql, chunk):
+            if (not second or second in words) and (not third or third in words):
+                return True
+            seen += 1
+            if seen >= HINT_ROWS_MAX:  # not worth reading on: parsing the input costs no more
+                return True
+    return False
+
+
+def begin(db: Any, configured: bool) -> None:
+    """Start a write transaction; a connection's first one is told that the file is derived data."""
+    if not configured:
+        db.execute("PRAGMA synchronous = OFF")
+        db.execute("PRAGMA journal_mode = TRUNCATE")
+    db.execute("BEGIN IMMEDIATE")
+
+
+def put_note(db: Any, session: str, call: str, data: str) -> None:
+    """A note in a transaction of its own. Only the newest PENDING_MAX are kept."""
+    begin(db, False)
+    db.execute("REPLACE INTO pending (session, call, data) VALUES (?, ?, ?)", (session, call, data))
+    db.execute(f"DELETE FROM pending WHERE n <= (SELECT max(n) FROM pending) - {PENDING_MAX}")  # noqa: S608
+    db.execute("COMMIT")

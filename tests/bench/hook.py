@@ -1,0 +1,111 @@
+"""What one hook process costs, as a ratio to the barest Python that can read JSON. `python -m tests.bench.hook [RUNS]`.
+
+Runs are interleaved, so that whatever else the machine does hits all of them alike; medians are compared. The scratch
+project holds FAILURES recorded failures, so that look-ups are not measured on an empty table.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from projectmem.place import HOME_VARIABLE, locate
+from projectmem.setup.claude_settings import entries
+from projectmem.setup.compiled import compile_hook
+from projectmem.setup.command import interpreter
+from projectmem_logs.home import init_home
+
+FAILURES = 200
+ERROR = "Exit code 1\nsrc/app.ts:3:5 - error TS2304: Cannot find name 'x'.\nbuild failed"
+
+
+class Project:
+    """A scratch project with recorded failures, and the registered commands."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = os.path.realpath(folder)
+        subprocess.run(["git", "init", "-q", self.folder], check=True)
+        Path(self.folder, "package.json").write_text("{}")
+        place = locate(self.folder, {})
+        assert place is not None
+        init_home(place.home, time.time_ns() // 1000)
+        compile_hook()
+        self.hooks = {event: group["hooks"][0] for event, group in entries().items()}
+        for number in range(FAILURES):
+            self.fail(f"npm run build{_letters(number)}", f"seed{number}")
+        self.fail("npm run build", "seed-main")
+
+    def argv(self, event: str) -> list[str]:
+        """The registered command of an event."""
+        return [self.hooks[event]["command"], *self.hooks[event]["args"]]
+
+    def payload(self, event: str, session: str, **fields: Any) -> bytes:
+        """What the harness would send."""
+        base = {"session_id": session, "transcript_path": "", "cwd": self.folder, "hook_event_name": event}
+        return json.dumps({**base, **fields}).encode()
+
+    def call(self, command: str, id: str) -> dict[str, Any]:
+        """The fields of a Bash call."""
+        return {"tool_name": "Bash", "tool_input": {"command": command, "description": "d"}, "tool_use_id": id}
+
+    def fail(self, command: str, id: str) -> None:
+        """Record a failure of the command, in process."""
+        from projectmem.hook.entry import respond
+
+        fields = {**self.call(command, id), "error": ERROR, "is_interrupt": False, "duration_ms": 5000}
+        respond(["claude-code", "PostToolUseFailure"], self.payload("PostToolUseFailure", "seed", **fields), time.time_ns() // 1000)
+
+
+def _letters(number: int) -> str:
+    return ":" + "".join(chr(97 + int(digit)) for digit in f"{number:04d}")
+
+
+def cases(project: Project, run: int) -> dict[str, tuple[list[str], bytes]]:
+    """Name -> (command, stdin). The first is the floor."""
+    python = interpreter()
+    quiet = project.call("git log --oneline -5 -- src/app.ts", f"quiet{run}")
+    known = project.call("npm run build", f"known{run}")
+    row = {**quiet, "tool_use_id": f"done{run}", "tool_response": "a1b2c3 one\nd4e5f6 two"}
+    batch = {"tool_calls": [row]}
+    failed = {**project.call("make all", f"fail{run}"), "error": ERROR, "is_interrupt": False, "duration_ms": 5000}
+    nowhere = json.loads(project.payload("PreToolUse", "bench", **quiet)) | {"cwd": "/"}
+    return {
+        "floor: -I -S -c 'import json'": ([python, "-I", "-S", "-c", "import json"], b""),
+        "bare: -I -S -c pass": ([python, "-I", "-S", "-c", "pass"], b""),
+        "pre, project not set up": (project.argv("PreToolUse"), json.dumps(nowhere).encode()),
+        "pre, no candidate": (project.argv("PreToolUse"), project.payload("PreToolUse", "bench", **quiet)),
+        "pre, candidate": (project.argv("PreToolUse"), project.payload("PreToolUse", f"bench{run}", **known)),
+        "batch, one success": (project.argv("PostToolBatch"), project.payload("PostToolBatch", "bench", **batch)),
+        "failure": (project.argv("PostToolUseFailure"), project.payload("PostToolUseFailure", "bench", **failed)),
+    }
+
+
+def measure(runs: int = 41) -> dict[str, tuple[float, float]]:
+    """{case: (median ms, ratio to the floor)}."""
+    spent: dict[str, list[float]] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        project = Project(folder)
+        env = {key: value for key, value in os.environ.items() if key != HOME_VARIABLE}
+        for run in range(runs):
+            for name, (argv, stdin) in cases(project, run).items():
+                began = time.perf_counter()
+                done = subprocess.run(argv, input=stdin, cwd=folder, env=env, capture_output=True, check=True)
+                if run:
+                    spent.setdefault(name, []).append((time.perf_counter() - began) * 1000)
+                if bool(done.stdout) != (name == "pre, candidate"):
+                    raise SystemExit(f"{name}: unexpected answer {done.stdout[:300]!r}")
+    medians = {name: statistics.median(times) for name, times in spent.items()}
+    floor = next(iter(medians.values()))
+    return {name: (ms, ms / floor) for name, ms in medians.items()}
+
+
+if __name__ == "__main__":
+    for case, (ms, ratio) in measure(int(sys.argv[1]) if len(sys.argv) > 1 else 41).items():
+        sys.stdout.write(f"{case:32} {ms:7.2f} ms  {ratio:5.2f}x\n")
