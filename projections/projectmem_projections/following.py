@@ -18,15 +18,17 @@ CHUNK = 10_000
 
 
 class Follower:
-    """Iterate over it once for the events after `position`, stream by stream; then `position` is where it stopped.
+    """Iterate over it for the events after `position`, stream by stream; then `position` is where it stopped.
 
-    `problems` says what could not be followed and was read around.
+    problems   what could not be followed and was read around
+    rewritten  the log no longer holds what the position stands for: whatever was made from it up to there is of another log
     """
 
     def __init__(self, home: str, position: Position | None = None) -> None:
         self.home = home
         self.position: dict[str, tuple[str, int, int]] = {s: (p[0], p[1], p[2]) for s, p in (position or {}).items()}
         self.problems: list[str] = []
+        self.rewritten = False
 
     @property
     def seqs(self) -> dict[str, int]:
@@ -34,11 +36,14 @@ class Follower:
         return {stream: seq for stream, (_, _, seq) in self.position.items() if seq}
 
     def behind(self) -> bool:
-        """Whether some segment has grown, or is new, since the position (looks at names and sizes only)."""
-        return any(self.position.get(stream, ("", 0, 0))[:2] != at for stream, at in positions(self.home).items())
+        """Whether some segment has grown, shrunk or is new since the position (looks at names and sizes only)."""
+        now = positions(self.home)
+        return set(self.seqs) - set(now) != set() or any(self.position.get(s, ("", 0, 0))[:2] != at for s, at in now.items())
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        for stream in sorted(positions(self.home)):
+        streams = sorted(positions(self.home))
+        self.rewritten = bool(set(self.seqs) - set(streams))
+        for stream in streams:
             yield from self._stream(stream)
 
     def _stream(self, stream: str) -> Iterator[dict[str, Any]]:
@@ -50,6 +55,9 @@ class Follower:
             seq = tail.events[-1]["seq"] if tail.events else seq
             segment, offset = tail.segment, tail.offset
             self.position[stream] = (segment, offset, seq)
+            if tail.shortened:
+                self.rewritten = True
+                return
             if tail.problem:
                 self.problems.append(tail.problem)
                 yield from self._around(stream, segment, offset, seq)
@@ -58,14 +66,9 @@ class Follower:
                 return
 
     def _around(self, stream: str, segment: str, offset: int, seq: int) -> Iterator[dict[str, Any]]:
-        from projectmem_logs.reader import read_events
+        from projectmem_logs.reader import read_stream
 
-        others = {name: _FAR for name in positions(self.home) if name != stream}
-        for event in read_events(self.home, {**others, stream: seq}):
-            if event["stream"] == stream:
-                seq = max(seq, event["seq"])
-                yield event
+        for event in read_stream(self.home, stream, seq, None, []):
+            seq = max(seq, event["seq"])
+            yield event
         self.position[stream] = (segment, offset, seq)
-
-
-_FAR = 2**53  # a position no stream reaches: skips the other streams

@@ -11,7 +11,7 @@ import os
 from projectmem_gate.model import Value
 
 from projectmem_projections import corpus as corpora
-from projectmem_projections import lexical
+from projectmem_projections import lexical, published
 from projectmem_projections.corpus import Corpus, CorpusError
 from projectmem_projections.documents import NEVER, Facts
 from projectmem_projections.following import Follower
@@ -58,30 +58,56 @@ def folder(home: str) -> str:
 
 def current(home: str) -> str | None:
     """Folder of the generation in use, None where none was published."""
-    from projectmem_projections import generations
+    return published.current(folder(home))
 
-    return generations.current(folder(home))
+
+def discard(home: str) -> None:
+    """Remove every generation, old ones too (an erasure asks for it); the next question builds a new one."""
+    published.discard(folder(home))
+
+
+class Opened(Value):
+    """A generation's corpus (None when there is none to use), what the log has gained since, and what was wrong.
+
+    damaged  whether there is a generation and it cannot be used
+    """
+
+    __slots__ = ("corpus", "damaged", "follower", "notes", "tail")
+
+    def __init__(self, corpus: Corpus | None, follower: Follower, tail: Facts, notes: list[str], damaged: bool) -> None:
+        self.corpus, self.follower, self.tail, self.notes, self.damaged = corpus, follower, tail, notes, damaged
+
+
+def open_generation(home: str, generation: str | None, bytes_max: int | None = None) -> Opened:
+    """Open a generation and fold the newer tail; without a usable one, the whole log, unless it is longer than `bytes_max`."""
+    notes: list[str] = []
+    if generation is not None:
+        try:
+            corpus = Corpus(generation)
+        except CorpusError as error:
+            notes.append(f"the recall generation cannot be used, so the log itself is read: {error}")
+        else:
+            follower, tail = Follower(home, corpus.position), Facts()
+            tail.apply(follower)
+            if not follower.rewritten:
+                return Opened(corpus, follower, tail, follower.problems, False)
+            corpus.close()
+            notes.append("the recall generation was made from another log, so the log itself is read")
+    follower, tail = Follower(home), Facts()
+    if bytes_max is not None and sum(size for _, size in positions(home).values()) > bytes_max:
+        notes.append("recall is not built yet and the log is too long to read at once: run `projectmem replay`")
+    else:
+        tail.apply(follower)
+    return Opened(None, follower, tail, [*notes, *follower.problems], generation is not None)
 
 
 class Glance:
     """What is known of a log at a glance: the corpus, the newer tail, and what had to be left out (`notes`)."""
 
     def __init__(self, home: str, generation: str | None, bytes_max: int = BYTES_MAX) -> None:
-        self.notes: list[str] = []
-        self.corpus: Corpus | None = None
-        tail = Facts()
-        if generation is not None:
-            try:
-                self.corpus = Corpus(generation)
-            except CorpusError as error:
-                self.notes.append(str(error))
-        follower = Follower(home, self.corpus.position if self.corpus else None)
-        if self.corpus is None and sum(size for _, size in positions(home).values()) > bytes_max:
-            self.notes.append("recall is not built yet and the log is too long to read at once: run `projectmem replay`")
-        else:
-            tail.apply(follower)
-            self.notes.extend(follower.problems)
-        self.take_tail(tail)
+        opened = open_generation(home, generation, bytes_max)
+        self.notes, self.corpus = opened.notes, opened.corpus
+        self.take_tail(opened.tail)
 
     def take_tail(self, tail: Facts) -> None:
         """Replace what is known of the events after the corpus."""

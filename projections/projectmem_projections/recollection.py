@@ -9,19 +9,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from projectmem_projections import corpus as corpora
-from projectmem_projections import generations, vectors
-from projectmem_projections.corpus import Corpus, CorpusError
+from projectmem_projections import published, vectors
 from projectmem_projections.documents import Document, Facts
-from projectmem_projections.errors import ProjectionError
 from projectmem_projections.following import Follower
-from projectmem_projections.glance import current, folder
+from projectmem_projections.glance import current, discard, folder, open_generation
 from projectmem_projections.vectors import Vectors, VectorsError
 
 if TYPE_CHECKING:
     from projectmem_projections.embed import Embedder
     from projectmem_projections.searching import Search
 
-__all__ = ["Recollection", "current", "refresh"]
+__all__ = ["Recollection", "current", "discard", "refresh"]
 
 TAIL_MAX = 500  # newer documents, or removals, that are served beside a generation before the next one is built
 
@@ -48,7 +46,7 @@ def refresh(home: str, embedder: Embedder | None) -> list[str]:
             return
         _write_vectors(target, documents, embedder, follower)
 
-    if generations.publish(folder(home), build) is None:
+    if published.publish(folder(home), build) is None:
         notes.append("another process is building the recall generation")
     return notes
 
@@ -76,29 +74,20 @@ class Recollection:
     def _open(self) -> None:
         from projectmem_projections.searching import Search
 
-        self.notes, self.damaged = [], False
         self._generation = current(self.home)
-        corpus, index = None, None
-        if self._generation is not None:
+        opened = open_generation(self.home, self._generation)
+        self.notes, self.damaged = list(opened.notes), opened.damaged
+        self._follower, self._tail = opened.follower, opened.tail
+        index = None
+        if opened.corpus is not None and self.embedder is not None:
+            seqs = {stream: seq for stream, (_, _, seq) in opened.corpus.position.items() if seq}
             try:
-                corpus = Corpus(self._generation)
-            except CorpusError as error:
-                self._without("the recall generation cannot be used, so the log itself is read", error)
-        self._follower = Follower(self.home, corpus.position if corpus else None)
-        if corpus is not None and self.embedder is not None:
-            try:
-                index = Vectors(self._generation or "", self.embedder, self._follower.seqs)
+                index = Vectors(self._generation or "", self.embedder, seqs)
             except VectorsError as error:
-                self._without("words only, no vectors", error)
-        self._tail = Facts()
-        self._tail.apply(self._follower)
-        self.notes.extend(self._follower.problems)
-        embedder = self.embedder if corpus is None or index is not None else None
-        self._search = Search(corpus, index, embedder, self._tail)
-
-    def _without(self, what: str, error: ProjectionError) -> None:
-        self.damaged = True
-        self.notes.append(f"{what}: {error}")
+                self.damaged = True
+                self.notes.append(f"words only, no vectors: {error}")
+        embedder = self.embedder if opened.corpus is None or index is not None else None
+        self._search = Search(opened.corpus, index, embedder, self._tail)
 
     def search(self) -> Search:
         """Caught up with the log and with the generation in use. Raises ProjectionError when the log cannot be read."""
@@ -107,7 +96,9 @@ class Recollection:
             self._open()
         elif self._follower.behind():
             self._tail.apply(self._follower)
-            if self._search is not None:
+            if self._follower.rewritten:
+                self.close()
+            elif self._search is not None:
                 self._search.take_tail(self._tail)
         if self._search is None:
             self._open()

@@ -63,8 +63,6 @@ def write(folder: str, ids: Sequence[str], vectors: NDArray[np.float32], space: 
     for name, data in ((INDEX, index_bytes), (IDS, ids_bytes), (MANIFEST, json.dumps(manifest, sort_keys=True).encode())):
         with open(os.path.join(folder, name), "wb") as file:
             file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
 
 
 def _manifest(space: Space, position: Mapping[str, int], count: int, index: bytes, ids: bytes) -> dict[str, Any]:
