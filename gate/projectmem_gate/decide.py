@@ -195,12 +195,12 @@ def _by_record(
         return None
     state, why = freshness.judge(record, facts, now, session=session.session, cooldown=policy.cooldown)
     exact = record.key == action.key
-    guarded = False
-    if state != freshness.CHANGED and not exact:
-        guarded, mended = _in_chain(action, record)
-        if mended:
-            return None
     if state == freshness.CHANGED:
+        return None
+    guarded, silent = (False, all(p.trivial or _ignored(action, i) for i, p in enumerate(action.parts)))
+    if not exact:
+        guarded, silent = _in_chain(action, record)
+    if silent and action.joins:
         return None
     identical, recovered, flaky = _own_history(record, facts or {})
     chance = odds.estimate(record, state, now, identical=identical, recovered=recovered)
@@ -242,15 +242,20 @@ def _cap(record: Record, state: str, policy: Policy, now: int, *, flaky: bool, g
 
 
 def _in_chain(action: Action, record: Record) -> tuple[bool, bool]:
-    """(guarded by `||`, mended by an earlier part) for a record of one part of a chain."""
-    guarded = mended = True
+    """(guarded by `||`, not to be spoken of) for a record of one part of a chain: mended by an earlier part, or ignored."""
+    guarded = silent = True
     for i, part in enumerate(action.parts):
         if part.key != record.key:
             continue
-        guarded = guarded and action.joins[i : i + 1] == ("||",)
         before = [effect for earlier in action.parts[:i] for effect in earlier.effects]
-        mended = mended and any(freshness.matters(record, effect) for effect in before)
-    return guarded, mended
+        guarded = guarded and action.joins[i : i + 1] == ("||",)
+        silent = silent and (_ignored(action, i) or any(freshness.matters(record, effect) for effect in before))
+    return guarded, silent
+
+
+def _ignored(action: Action, index: int) -> bool:
+    """Does the caller not mind this part failing (`... || true`)?"""
+    return action.joins[index : index + 1] == ("||",) and all(p.trivial for p in action.parts[index + 1 : index + 2])
 
 
 def _own_history(record: Record, facts: Mapping[str, Any]) -> tuple[int, int, bool]:

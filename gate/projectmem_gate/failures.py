@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from projectmem_gate.lines import clean, names, program, rx, subcommand
+from projectmem_gate.lines import clean, command_words, is_own_path, names, program, rx, subcommand
 from projectmem_gate.signature import telling_lines
 from projectmem_gate.telling import RUNNERS, groups, is_exception, tells
 
@@ -129,7 +129,7 @@ def classify(action: Action, output: str, exit_code: int | None, part: Part | No
     if kind in ("edit", "write", "patch"):
         return _edit(text.lower())
     if kind != "sh":
-        if "apply_patch verification failed" in text[:400]:
+        if "apply_patch verification failed" in text[:400] or "proposed edit has introduced" in text[:200]:
             return "edit-mismatch"
         return _marked(telling) or ("usage" if any(m in telling for m in (*_USAGE, *_MISUSED, *_MISCALLED)) else "unknown")
     name = program(part) if part is not None else ""
@@ -148,11 +148,23 @@ def classify(action: Action, output: str, exit_code: int | None, part: Part | No
         return marked
     if exit_code == 137:
         return "resource"
+    if "can't open file" in telling and name == "python":
+        return "usage"
     if exit_code in (143, 142):
         return "timeout"
     if tested:
         return "test"
     return _rest(name, part, text, telling, exit_code)
+
+
+def _runs_own_code(part: Part | None, name: str) -> bool:
+    """Is it a script or program of the project? What it complains of may be its own fault, not the caller's."""
+    if part is None:
+        return False
+    words = command_words(part)
+    if name in _INTERPRETERS:
+        return len(words) > 1 and "." in words[1] and not words[1].startswith("-")
+    return is_own_path(words[0]) if words else False
 
 
 def misused(line: str) -> bool:
@@ -163,7 +175,7 @@ def misused(line: str) -> bool:
 
 def _rest(name: str, part: Part | None, text: str, telling: str, exit_code: int | None) -> str:
     crashed = "Traceback (most recent call last)" in text or any(is_exception(line) for line in telling.split("\n"))
-    if not crashed and any(m in telling for m in _USAGE):
+    if not crashed and not _runs_own_code(part, name) and any(m in telling for m in _USAGE):
         return "usage"
     if (
         name in ("go", "cargo", "npm", "pnpm", "yarn", "bun", "make", "mise", "just", "tox", "nox", "gradle", "mvn")

@@ -139,8 +139,8 @@ _UNCHANGED = {
 
 
 def _workspace(record: Record, kind: str, subject: str) -> str:
-    if kind == "read":
-        return ""
+    if kind in ("read", "git", "remote") or (kind == "build" and record.cls in ("test", "build")):
+        return _outward(record, kind, subject)
     if kind != "edit":
         return f"{kind} {subject}".strip() + " since"
     if is_scratch(subject) and not mentions(record, subject):
@@ -150,11 +150,27 @@ def _workspace(record: Record, kind: str, subject: str) -> str:
     return f"{basename(subject) or 'a file'} was edited"
 
 
+def _outward(record: Record, kind: str, subject: str) -> str:
+    """Index, commits, remotes and build outputs: they mend what works on them, not what tests or compiles the files."""
+    if kind == "read" or record.cls in ("build", "test"):
+        return ""
+    own = record.text.split(" ", 1)[0]
+    if kind == "git":
+        return f"git {subject} since" if own in ("git", "gh", "glab", "hub") or names_own_program(record) else ""
+    return f"{subject} was used since" if own not in _PLAIN else ""
+
+
+# Programs whose result depends on local files alone.
+_PLAIN = names("python node go cargo make npm pnpm yarn bun ls cat sed grep rg find")
+
+
 def _missing(record: Record, kind: str, subject: str) -> str:
     if kind in ("install", "env", "checkout"):
         return f"{kind} {subject}".strip() + " since"
+    if kind == "build":
+        return f"{subject} since" if names_own_program(record) or record.cls == "missing-dependency" else ""
     if kind == "any":
-        return "" if basename(subject).lower() in _NO_INSTALLER else f"{subject or 'a program'} ran since"
+        return "" if basename(subject.split(" ")[0]).lower() in _NO_INSTALLER else f"{subject or 'a program'} ran since"
     if kind == "edit" and (is_config(subject) or is_profile(subject) or mentions(record, subject) or _provides(record, subject)):
         return f"{basename(subject)} was edited"
     return ""
@@ -179,8 +195,10 @@ def _usage(record: Record, kind: str, subject: str) -> str:
         return f"{basename(subject)} was edited" if is_config(subject) and _reads_config(record) else ""
     if kind == "install":
         return f"install {subject} since" if own or subject.lower() in _SYSTEM_MANAGERS or _reads_config(record) else ""
-    if kind in ("any", "checkout"):
+    if kind in ("any", "checkout", "build"):
         return f"{kind} {subject}".strip() + " since" if own or _about_a_path(record) else ""
+    if kind == "git":
+        return f"git {subject} since" if record.text.startswith(("git ", "gh ")) else ""
     return ""
 
 

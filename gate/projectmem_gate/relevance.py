@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from projectmem_gate.lines import basename, names
+from projectmem_gate.lines import basename, is_own_path, names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -137,6 +137,12 @@ def names_own_program(record: Record) -> bool:
     if not words:
         return True
     first = words[0].strip("'\"")
-    if "/" in first and not first.startswith(("/usr/", "/bin/", "/opt/")):
+    if is_own_path(first):
         return True
-    return basename(first).lower() not in _EXTERNAL
+    name = basename(first).lower()
+    if name in _STARTERS:
+        return any("." in w or w == "run" for w in words[1:3]) or name == "npx"
+    return name not in _EXTERNAL
+
+
+_STARTERS = names("python python3 node deno ruby perl php java tsx ts-node go cargo bun npx dotnet bash sh zsh")
