@@ -56,29 +56,34 @@ def run_demo(say: Callable[[str], None], paint: output.Paint, *, keep: bool = Fa
 def _play(folder: str, say: Callable[[str], None], paint: output.Paint) -> None:
     world = World(folder)
     say(paint("bold", "projectmem demo: a failing build, and a memory that agents must pass through"))
-    say(paint("dim", f"A scripted agent in a temporary repository ({world.repo}); the hooks, log and gate are the real ones."))
+    say(paint("dim", "A scripted agent in a temporary repository; the hook processes, the log and the gate are the real ones."))
     world.init()
 
     say("")
-    say(paint("bold", "1  A session runs the build, and it fails"))
+    say(paint("bold", "1  A session runs the build; it fails, and fails again"))
     first = world.session("first")
     answer, code, text = first.shell(COMMAND)
     _expect(answer is None, "nothing is known yet, so the gate must be silent before the first build", answer)
     _expect(code == 1, "the build of the broken file must fail", text)
     _shown(say, text, code)
-    say(paint("dim", "   The hook recorded it: command, outcome, error, and the state of the files it named."))
+    first.read("price.py")
+    answer, code, _ = first.shell(COMMAND)
+    _expect(bool(_spoken(answer)), "the gate must speak when the same build runs again with nothing changed", answer)
+    say(f"   $ {COMMAND}     exit {code}; {paint('yellow', 'with the result, the agent reads that it repeated a failure')}")
     first.end()
 
     say("")
     say(paint("bold", "2  Another session, with no memory of the first, is about to run the same build"))
     second = world.session("second")
-    answer = second.before("Bash", {"command": "python3  ./build.py 2>&1 | tail -20"})
+    other = "python3  ./build.py 2>&1 | tail -20"
+    answer = second.before("Bash", {"command": other})
     spoken = _spoken(answer)
     _expect(bool(spoken), "the gate must speak before the same build runs again with nothing changed", answer)
-    say("   $ python3  ./build.py 2>&1 | tail -20" + paint("dim", "      (other words, same action)"))
+    say(f"   $ {other}" + paint("dim", "      (other words, same action)"))
     say(paint("yellow", f"   The gate {_landed(answer)}:"))
     for line in _wrapped(spoken):
         say(f"   {paint('yellow', '|')} {output.safe(line)}")
+    second.refused("Bash", {"command": other}, answer)
 
     say("")
     say(paint("bold", "3  So it mends the file first, and the gate stays out of the way"))
@@ -120,7 +125,7 @@ def _audit(world: World, say: Callable[[str], None], paint: output.Paint) -> Non
     _flip_one_byte(copy)
     damaged = verify(copy)
     _expect(not damaged.ok, "a changed byte in the log must not go unnoticed", damaged.problems)
-    say(f"   verify: the log is whole; with one byte changed in a copy: {paint('red', damaged.problems[0].kind)}")
+    say(f"   verify: the log is whole; with one byte changed in a copy: {paint('red', damaged.problems[0].detail)}")
 
 
 def _flip_one_byte(home: str) -> None:
@@ -147,7 +152,7 @@ def _spoken(answer: dict[str, Any] | None) -> str:
 def _landed(answer: dict[str, Any] | None) -> str:
     decision = ((answer or {}).get("hookSpecificOutput") or {}).get("permissionDecision")
     if decision == "deny":
-        return "answers before it runs; the call is refused once, and the agent reads"
+        return "refuses it once, before it runs, and the agent reads"
     return "asks a person, who reads" if decision == "ask" else "speaks up; the agent reads"
 
 
@@ -257,6 +262,24 @@ class AgentSession:
             self.fire("PostToolUse", {**call, "tool_response": {"stdout": text, "stderr": "", "interrupted": False}})
         self.fire("PostToolBatch", {"tool_calls": [{**call, "tool_response": error if done.returncode else text}]})
         return answer, done.returncode, text
+
+    def refused(self, tool: str, tool_input: dict[str, Any], answer: dict[str, Any] | None) -> None:
+        """Tell the hooks how a call ended that they refused, as the harness does; nothing if they let it run."""
+        if ((answer or {}).get("hookSpecificOutput") or {}).get("permissionDecision") == "deny":
+            said = f"PreToolUse:{tool} hook error: {_spoken(answer)}"
+            call = {"tool_name": tool, "tool_input": tool_input, "tool_use_id": self._call(), "tool_response": said}
+            self.fire("PostToolBatch", {"tool_calls": [call]})
+
+    def read(self, name: str) -> None:
+        """Read a file the way the harness's tool does."""
+        path = os.path.join(self.world.repo, name)
+        tool_input = {"file_path": path}
+        answer = self.before("Read", tool_input)
+        _expect(answer is None, "the gate must be silent before a read", answer)
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        call = {"tool_name": "Read", "tool_input": tool_input, "tool_use_id": self._call()}
+        self.fire("PostToolBatch", {"tool_calls": [{**call, "tool_response": text}]})
 
     def edit(self, name: str, old: str, new: str) -> dict[str, Any] | None:
         """Edit a file the way the harness's tool does; returns the gate's answer."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from projectmem import logview, output
 from projectmem.failures import Standing, disk_of, standing
-from projectmem.lookup import find_one, is_failure
+from projectmem.lookup import data_of, find_one, is_failure
 from projectmem.replay import action_of
 
 if TYPE_CHECKING:
@@ -66,9 +66,9 @@ def explain_data(place: Place, id: str, now: int) -> dict[str, Any]:
 def _explained(place: Place, event: Event, now: int) -> list[str]:
     if is_failure(event):
         return _failure(place, event, now)
-    if event["kind"] == "action.proposed" and event.get("data"):
+    if event["kind"] == "action.proposed" and data_of(event):
         return _decision(event)
-    if event["kind"] == "action.finished" and event.get("data"):
+    if event["kind"] == "action.finished" and data_of(event):
         return [f"Call {event['id']}: {event['data'].get('outcome')}", "", *logview.full(event)]
     if "tombstone" in event:
         return [f"Event {event['id']} ({output.safe(event['kind'])}) was erased on request; nothing of it is kept but its place."]
@@ -207,7 +207,7 @@ def _related(place: Place, event: Event) -> list[Event]:
 
     id, found = event["id"], deque[Event](maxlen=RELATED_MAX)
     for other in read_events(place.home):
-        data = other.get("data") or {}
+        data = data_of(other)
         decided = data.get("decision")
         decision = decided if isinstance(decided, dict) else {}
         names = {data.get("record"), data.get("target"), data.get("by_event"), *(decision.get("records") or ())}

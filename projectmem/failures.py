@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from projectmem import output
 from projectmem.logview import short
+from projectmem.lookup import is_failure
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -78,12 +79,10 @@ def failed_keys(place: Place) -> list[str]:
     """Every key under which a failure was ever recorded."""
     from projectmem_logs.reader import read_events
 
-    from projectmem.record import keys_of
-
     keys: dict[str, None] = {}
     for event in output.progress(read_events(place.home), "reading the log"):
-        if event["kind"] == "action.finished" and (event.get("data") or {}).get("outcome") == "failed":
-            keys.update(dict.fromkeys(keys_of(event)))
+        if is_failure(event):
+            keys.update((key, None) for key in (event["data"].get("failed_key"), event["data"].get("key")) if key)
     return list(keys)
 
 

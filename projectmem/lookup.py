@@ -15,6 +15,12 @@ SHORTEST = 6
 LISTED = 5
 
 
+def data_of(event: Event) -> dict[str, Any]:
+    """The event's payload; {} for an erased event and for one whose payload is no object."""
+    data = event.get("data")
+    return data if isinstance(data, dict) else {}
+
+
 def find_one(place: Place, wanted: str, only: Callable[[Event], bool] | None = None, what: str = "event") -> Event:
     """The one event that `wanted` names, among those that pass `only`.
 
@@ -49,7 +55,7 @@ def _scan(place: Place, text: str, only: Callable[[Event], bool] | None) -> list
 
 def is_failure(event: Event) -> bool:
     """Whether the event is a failed tool call (one that was erased has no data and is none)."""
-    return event.get("kind") == "action.finished" and (event.get("data") or {}).get("outcome") == "failed"
+    return event.get("kind") == "action.finished" and data_of(event).get("outcome") == "failed"
 
 
 def find_failure(place: Place, wanted: str) -> Event:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from projectmem import writing
 from projectmem.errors import BadInputError, NotFoundError, ProjectmemError, RefusedError
+from projectmem.lookup import data_of, find_failure, find_one
 
 if TYPE_CHECKING:
     from projectmem.place import Place
@@ -83,8 +84,6 @@ def curate(
     Returns one event per key that the failure is remembered under (a chain of commands has two).
     Raises NotFoundError, RefusedError, BadInputError, LogError.
     """
-    from projectmem.lookup import find_failure, find_one
-
     if what not in CURATIONS:
         raise BadInputError(f"`{what}` is not one of {', '.join(CURATIONS)}")
     failure = find_failure(place, wanted)
@@ -103,7 +102,7 @@ def curate(
 
 def keys_of(failure: Event) -> list[str]:
     """The keys a failed call is remembered under: the part that failed, and the whole call."""
-    data = failure.get("data") or {}
+    data = data_of(failure)
     keys = [key for key in dict.fromkeys((data.get("failed_key"), data.get("key"))) if key]
     if not keys:
         raise NotFoundError(f"event {failure['id']} carries no action (it was erased, or it is not a failure)")
@@ -117,8 +116,8 @@ def find_issue(place: Place, wanted: str) -> str:
     text = wanted.strip().lower()
     found = {}
     for event in read_events(place.home):
-        data = event.get("data") or {}
-        if event["kind"] == "issue.opened" and (data.get("issue", "").startswith(text) or event["id"] == text):
+        data = data_of(event)
+        if event["kind"] == "issue.opened" and (str(data.get("issue", "")).startswith(text) or event["id"] == text):
             found[str(data["issue"])] = str(data.get("title", ""))
     if text in found:
         return text

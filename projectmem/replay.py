@@ -22,6 +22,7 @@ from typing import Any
 from projectmem_gate.model import Action, Decision, Part, Session
 
 from projectmem import output
+from projectmem.lookup import data_of, is_failure
 
 SAME, DIFFERENT, ENGINE_CHANGED, ERASED = "same", "different", "engine changed", "input erased"
 OUTCOMES = (SAME, DIFFERENT, ENGINE_CHANGED, ERASED)
@@ -97,14 +98,15 @@ def _verify(state: Any, checker: _Checker, event: Event, report: Report) -> None
     if event["kind"] == "action.proposed":
         outcome, why, now_says = checker.decision(state, event)
         report.decisions[outcome] += 1
-    elif event["kind"] == "action.finished" and (event.get("data") or {}).get("as_of") is not None:
+    elif event["kind"] == "action.finished" and data_of(event).get("as_of") is not None:
         outcome, why, now_says = checker.without_candidate(state, event)
         report.passed[outcome] += 1
     else:
         return
     if outcome == DIFFERENT:
-        data = event["data"]
-        recorded = (data.get("decision") or {}).get("verdict", "allow")
+        data = data_of(event)
+        decided = data.get("decision")
+        recorded = decided.get("verdict", "?") if isinstance(decided, dict) else "allow"
         report.differences.append(
             {
                 "id": event["id"],
@@ -146,14 +148,14 @@ class _Checker:
         if "tombstone" in event:
             self.erased.setdefault(event["stream"], []).append(event["seq"])
             self.erased_ids.add(event["id"])
-        elif event["kind"] == "action.finished" and event["data"].get("outcome") == "failed":
+        elif is_failure(event):
             self.failed_keys.update(key for key in (event["data"].get("failed_key"), event["data"].get("key")) if key)
         elif event["kind"] == "policy.changed":
             from projectmem_gate import policy
 
             try:
                 known = policy.parse(event["data"]["text"], f"policy of event {event['id']}")
-            except (KeyError, policy.PolicyError):
+            except (KeyError, TypeError, AttributeError, policy.PolicyError):
                 return  # a policy that cannot be read was never in force
             self.policies[known.hash] = known
 
@@ -163,13 +165,15 @@ class _Checker:
 
         if "tombstone" in event:
             return ERASED, "the decision itself was erased", ""
-        data = event["data"]
-        recorded = data.get("decision") or {}
+        data = data_of(event)
+        recorded = data.get("decision")
+        if not isinstance(recorded, dict):
+            return DIFFERENT, "there is no decision in it", "?"
         if recorded.get("engine") not in ("", ENGINE):
             return ENGINE_CHANGED, f"engine {recorded.get('engine')}, now {ENGINE}", ""
-        if self.erased_ids.intersection(recorded.get("records") or ()):
-            return ERASED, "a record it was made from was erased", ""
         try:
+            if self.erased_ids.intersection(recorded.get("records") or ()):
+                return ERASED, "a record it was made from was erased", ""
             again = self._decide(state, data)
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as exc:
             return DIFFERENT, f"what was recorded cannot be a decision's input ({type(exc).__name__}: {exc})", "?"
@@ -221,10 +225,9 @@ class _Checker:
         """(outcome, why, what the gate says now) of a call that was let through because nothing stood against it."""
         from projectmem_gate import history
 
-        data = event["data"]
-        keys = keys_of(data)
+        data = data_of(event)
         try:
-            found = state.entries(keys, data["as_of"])
+            found = state.entries(keys_of(data), data["as_of"])
         except (KeyError, TypeError, ValueError, AttributeError) as exc:
             return DIFFERENT, f"the recorded position cannot be used ({type(exc).__name__}: {exc})", "?"
         open_keys = [key for key, entries in found.items() if entries and history.is_open(entries)]

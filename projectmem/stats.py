@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from projectmem import output
+from projectmem.lookup import data_of
 
 Event = dict[str, Any]
 TOP = 8
@@ -54,7 +55,7 @@ def stats(home: str, *, since: int = 0) -> Stats:
 
 
 def _count(found: Stats, event: Event, spoken: dict[tuple[str, str], str]) -> None:
-    data, actor = event.get("data") or {}, event.get("actor") or {}
+    data, actor = data_of(event), event.get("actor") or {}
     found.events += 1
     found.first = min(found.first or event["ts"], event["ts"])
     found.last = max(found.last, event["ts"])

@@ -14,7 +14,7 @@ LONGEST = 3650 * 86_400 * 1_000_000
 
 def duration(text: str) -> int:
     """`2h` -> microseconds. Raises BadInputError naming what is accepted (`5mo` is not five minutes)."""
-    match = re.fullmatch(r"\s*(\d{1,9})\s*([a-z]+)\s*", text)
+    match = re.fullmatch(r"\s*([0-9]{1,9})\s*([a-z]+)\s*", text)
     if match is None or match.group(2) not in _UNITS:
         raise BadInputError(f"`{text}` is not a length of time: give {_ACCEPTED}")
     us = int(match.group(1)) * _UNITS[match.group(2)] * 1_000_000
@@ -28,7 +28,7 @@ def moment(text: str, now: int, *, future: bool) -> int:
 
     A date or time without an offset is UTC. Raises BadInputError.
     """
-    if re.fullmatch(r"\s*\d+\s*[a-z]+\s*", text):
+    if re.fullmatch(r"\s*[0-9]+\s*[a-z]+\s*", text):
         return now + duration(text) if future else now - duration(text)
     try:
         if re.fullmatch(r"\d{4}-\d{2}-\d{2}", text.strip()):

@@ -33,7 +33,10 @@ def check(
     root: Root = "",
     as_json: Json = False,
 ) -> None:
-    """Ask the gate about an action without recording anything: allow, warn, ask or deny, as the exit code too."""
+    """Ask the gate about an action; record nothing.
+
+    The answer is allow, warn, ask or deny, as the exit code too.
+    """
     from projectmem.check import EXIT_CODES, check_action, tool_call
 
     place = common.open_place(root)

@@ -39,7 +39,10 @@ def pin(
     root: Root = "",
     as_json: Json = False,
 ) -> None:
-    """Keep a failure in force until it is cleared by hand (a person at a terminal only)."""
+    """Keep a failure in force (people only).
+
+    It does not expire; a later success of the same action still clears it. Needs a person at a terminal.
+    """
     common.require_person("a pin")
     at = units.until(review, common.now())
     _curate("pinned", id, root, as_json, f"kept in force, to be reviewed on {output.when(at)}", until=at, reason=reason)
@@ -52,13 +55,19 @@ def snooze(
     root: Root = "",
     as_json: Json = False,
 ) -> None:
-    """Silence a failure for a while; it speaks again afterwards if it still stands."""
+    """Silence a failure for a while.
+
+    It speaks again afterwards if it still stands.
+    """
     at = common.now() + units.duration(duration)
     _curate("snoozed", id, root, as_json, f"silent until {output.when(at)}", until=at, reason=reason)
 
 
 def dispute(id: Id, reason: Reason = "", root: Root = "", as_json: Json = False) -> None:
-    """Say that a recorded failure is wrong or no longer holds: the gate stops objecting because of it."""
+    """Say that a recorded failure is wrong.
+
+    The gate stops objecting because of it. A new failure of the same action counts again.
+    """
     _curate("disputed", id, root, as_json, "the gate no longer objects because of it", reason=reason)
 
 
@@ -69,7 +78,10 @@ def supersede(
     root: Root = "",
     as_json: Json = False,
 ) -> None:
-    """Replace a recorded failure by a newer event: a fix, a decision or a later record."""
+    """Replace a failure by a newer event.
+
+    A fix, a decision or a later record: the gate stops objecting because of the old one.
+    """
     _curate("superseded", id, root, as_json, "replaced, and no longer objected to", reason=reason, by=by)
 
 
@@ -80,7 +92,10 @@ def review(
     root: Root = "",
     as_json: Json = False,
 ) -> None:
-    """Say that a record was looked at and still holds (a person at a terminal only)."""
+    """Say that a record still holds (people only).
+
+    Sets the next date to look at it. Needs a person at a terminal.
+    """
     common.require_person("a review")
     at = units.until(next, common.now())
     _curate("reviewed", id, root, as_json, f"looked at; due again on {output.when(at)}", until=at, reason=reason)
@@ -93,7 +108,7 @@ def feedback(
     root: Root = "",
     as_json: Json = False,
 ) -> None:
-    """Say whether a warning or a recalled memory helped."""
+    """Say whether a warning or a memory helped."""
     from projectmem.lookup import find_one
     from projectmem.record import record
 

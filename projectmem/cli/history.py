@@ -33,7 +33,10 @@ def log(
     root: Root = "",
     as_json: Json = False,
 ) -> None:
-    """Show events, oldest first; with --json one array (with --follow one event a line)."""
+    """Show the newest events, oldest first.
+
+    With --json one array (with --follow one event a line).
+    """
     from projectmem import logview
 
     place = common.open_place(root)
@@ -82,9 +85,10 @@ def replay(
     root: Root = "",
     as_json: Json = False,
 ) -> None:
-    """Play the log again from the start; with --verify recompute every decision of the gate, byte for byte.
+    """Play the log again; recompute every decision.
 
-    A decision is the same, different (the only failure: exit 1), made by another engine, or its input was erased.
+    With --verify every decision of the gate is recomputed from what was recorded, byte for byte: it
+    is the same, different (the only failure: exit 1), made by another engine, or its input was erased.
     """
     from projectmem.replay import render, replay_log
 
@@ -103,7 +107,7 @@ def replay(
 
 
 def verify(root: Root = "", as_json: Json = False) -> None:
-    """Check the integrity of the log: every line, every hash, every stream."""
+    """Check the log: every line, every hash."""
     from projectmem_logs.verify import verify as check
 
     place = common.open_place(root)
@@ -130,7 +134,7 @@ def _plain(report: object) -> dict[str, object]:
 
 
 def rebuild(root: Root = "", as_json: Json = False) -> None:
-    """Throw away everything derived from the log and build it again."""
+    """Build all that is derived from the log anew."""
     from projectmem_projections.rebuild import rebuild as build
 
     place = common.open_place(root)

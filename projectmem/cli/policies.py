@@ -11,7 +11,7 @@ from projectmem import output
 from projectmem.cli import common
 from projectmem.cli.common import EXITS, Json, Root
 
-app = common.group("See, check and accept the policy that the gate goes by.", epilog=EXITS)
+app = common.group("See, check and accept the gate's policy.", epilog=EXITS)
 
 
 def register(parent: typer.Typer) -> None:
@@ -68,7 +68,10 @@ def accept(
     root: Root = "",
     as_json: Json = False,
 ) -> None:
-    """Put a policy file in force: it is written into the log (a person at a terminal only)."""
+    """Put a policy in force (people only).
+
+    Its text is written into the log, so that every decision can be recomputed. Needs a person at a terminal.
+    """
     from projectmem.policies import accept as put_in_force
     from projectmem.policies import policy_path
 

@@ -27,7 +27,10 @@ def failures(
     root: Root = "",
     as_json: Json = False,
 ) -> None:
-    """List recorded failures that stand, and what the gate makes of each now."""
+    """List failures that stand, and what the gate says.
+
+    GATE is what it would say now to a session that repeats the action; `silent` comes with the reason.
+    """
     from projectmem.failures import failures as rows_of
     from projectmem.failures import render
 
@@ -45,7 +48,10 @@ def explain(
     root: Root = "",
     as_json: Json = False,
 ) -> None:
-    """Explain one event: what failed, the evidence, what the gate says now and why, and what would change that."""
+    """Explain one event: evidence, verdict, expiry.
+
+    What failed, on what evidence, what the gate says of it now and why, what has changed since, what worked instead.
+    """
     from projectmem import explain as explaining
 
     place, now = common.open_place(root), common.now()
@@ -60,7 +66,7 @@ def summary(
     root: Root = "",
     as_json: Json = False,
 ) -> None:
-    """Print what an agent is told at the start of a session."""
+    """Print what a session is told when it starts."""
     from projectmem_projections.recollection import current
     from projectmem_projections.scope import Scope
 
@@ -90,7 +96,10 @@ def recall(
     root: Root = "",
     as_json: Json = False,
 ) -> None:
-    """Ask the log a question. Nothing relevant recorded: no answer at all."""
+    """Ask the log a question.
+
+    Where nothing relevant is recorded there is no answer at all.
+    """
     from projectmem.recall import recall as ask
 
     place, now = common.open_place(root), common.now()
@@ -127,7 +136,10 @@ def stats(
     root: Root = "",
     as_json: Json = False,
 ) -> None:
-    """Count what is in the log: calls, failures by class, what the gate said and what became of it."""
+    """Count calls, failures, and what the gate said.
+
+    Outcomes, failures by class, verdicts by rule, and what became of the calls that were spoken of.
+    """
     from projectmem import units
     from projectmem.stats import render
     from projectmem.stats import stats as count

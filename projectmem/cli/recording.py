@@ -12,7 +12,7 @@ from projectmem.cli import common
 from projectmem.cli.common import EXITS, Json, Root
 from projectmem.errors import BadInputError
 
-app = common.group("Record an issue, hypothesis, attempt, fix, decision, note or label.", epilog=EXITS)
+app = common.group("Record an issue, attempt, fix, note and the like.", epilog=EXITS)
 
 Text = Annotated[str, typer.Argument(help="What to record; `-` reads it from standard input.", show_default=False)]
 Issue = Annotated[str, typer.Option("--issue", metavar="ID", help="The issue it belongs to.")]
@@ -147,7 +147,10 @@ def label(
     root: Root = "",
     as_json: Json = False,
 ) -> None:
-    """Mark files, commands or tools as fragile or protected (a person at a terminal only)."""
+    """Mark files, commands or tools (people only).
+
+    Fragile or protected, with what the gate does about it. Needs a person at a terminal.
+    """
     common.require_person("a label")
     if clear:
         from projectmem.lookup import find_one

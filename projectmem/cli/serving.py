@@ -23,7 +23,7 @@ def register(parent: typer.Typer) -> None:
 
 
 def mcp(root: Root = "") -> None:
-    """Serve the Model Context Protocol over standard input and output until the client closes it."""
+    """Serve agents over MCP on standard input/output."""
     from projectmem.mcp_server import run
 
     run(common.open_place(root))
@@ -40,7 +40,10 @@ def backtest(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Run the gate over recorded sessions with their own clock, and count what it would have said."""
+    """Run the gate over recorded sessions.
+
+    With the clock of the transcripts; counts what it would have said and what became of those calls.
+    """
     from projectmem_gate.policy import DEFAULT
 
     from projectmem.backtest.run import render, run_backtest

@@ -37,7 +37,10 @@ def init(
     root: Root = "",
     as_json: Json = False,
 ) -> None:
-    """Set up the log and the hooks for a project, and learn from the sessions already kept. Can be run again."""
+    """Set up the log and the hooks of a project.
+
+    Learns from the sessions that the harness already keeps for it. Can be run again; `uninit` undoes it.
+    """
     from projectmem.setup.init import HARNESSES
     from projectmem.setup.init import init as set_up
 
@@ -59,7 +62,7 @@ def init(
 
 
 def uninit(user: User = False, root: Root = "", as_json: Json = False) -> None:
-    """Take the hooks out again. The log stays where it is."""
+    """Take the hooks out again; the log stays."""
     from projectmem.setup.init import uninit as undo
 
     done = undo(common.workdir(root), user=user)
@@ -74,7 +77,10 @@ def hook(
     harness: Annotated[str, typer.Argument(help="Whose hook this is, e.g. claude-code.", show_default=False)] = "",
     event: Annotated[str, typer.Argument(help="The harness's name of the event.", show_default=False)] = "",
 ) -> None:
-    """Answer a harness: JSON on standard input, at most one JSON object on standard output. Harnesses call this, not people."""
+    """Answer a harness (not for people).
+
+    JSON on standard input, at most one JSON object on standard output.
+    """
     from projectmem.hook.entry import main
 
     common.leave(main([harness, event]))
@@ -87,7 +93,7 @@ def doctor(
     root: Root = "",
     as_json: Json = False,
 ) -> None:
-    """Prove that the hooks fire and that log and projections agree."""
+    """Prove that the hooks fire and the log is sound."""
     from projectmem.doctor import examine, healthy
 
     found = []
@@ -107,7 +113,10 @@ def doctor(
 
 
 def demo(keep: Annotated[bool, typer.Option("--keep", help="Leave the temporary repository for a look around.")] = False) -> None:
-    """The main job, end to end, in a temporary repository: fail, be told before repeating, mend, go on, audit."""
+    """See the main job, in a temporary repository.
+
+    A scripted agent fails, is told before it repeats the failure, mends it and goes on; then the log is audited.
+    """
     from projectmem.demo import Expectation, run_demo
 
     try:
@@ -118,7 +127,7 @@ def demo(keep: Annotated[bool, typer.Option("--keep", help="Leave the temporary 
 
 
 def version(as_json: Json = False) -> None:
-    """Print the version of the program, of the gate's engine, and of Python."""
+    """Print the version."""
     import platform
 
     from projectmem_gate.decide import ENGINE
