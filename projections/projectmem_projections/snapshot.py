@@ -11,117 +11,35 @@ key, the histories are bounded, and `hints` gives up (answers True, which is alw
 from __future__ import annotations
 
 import json
-import os
-import sqlite3
 
 from projectmem_gate import history
 from projectmem_gate.model import Change
 
 from . import fold, tail
-from .errors import ProjectionError, SnapshotBusy, SnapshotDamaged
-from .schema_sqlite import SCHEMA, VERSION
+from .errors import ProjectionError, SnapshotDamaged
+from .snapshot_file import SnapshotFile, discard
+from .snapshot_file import encode as _encode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from types import TracebackType
     from typing import Any
 
     Entry = dict[str, Any]
 
-PENDING_MAX = 512  # notes from pre-hook to post-hook that are kept; older ones belong to calls that never finished
 CHUNK_EVENTS = 1000  # events per transaction of a catch-up
 HINT_WORDS_MAX = 48  # inputs with more words are looked up by the first word only, and by at most HINT_ROWS_MAX rows
 HINT_ROWS_MAX = 400
 
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode
-_BUSY = (5, 6)  # SQLITE_BUSY, SQLITE_LOCKED
-_ENVIRONMENT = (3, 8, 10, 13, 14, 23)  # PERM, READONLY, IOERR, FULL, CANTOPEN, AUTH: the file may be sound
+__all__ = ["Snapshot", "discard"]
 
 
-class _Guard:
-    """Turns what SQLite raises into this package's errors."""
-
-    __slots__ = ("path",)
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if isinstance(error, sqlite3.Error):
-            code = getattr(error, "sqlite_errorcode", 1) & 0xFF
-            if code in _BUSY:
-                raise SnapshotBusy(f"the gate snapshot {self.path} is locked by another process: try again") from error
-            if code in _ENVIRONMENT:
-                raise ProjectionError(f"the gate snapshot {self.path} cannot be used: {error}") from error
-            raise SnapshotDamaged(f"the gate snapshot {self.path} is damaged ({error}): rebuild it from the log") from error
-        if isinstance(error, (ValueError, KeyError)):
-            raise SnapshotDamaged(f"the gate snapshot {self.path} holds {error}: rebuild it from the log") from error
-
-
-class Snapshot:
+class Snapshot(SnapshotFile):
     """See `GateState` in memory.py. An absent file becomes an empty snapshot, which is merely behind: catch up.
 
     busy_ms   how long to wait for another process' transaction
     Raises SnapshotDamaged (discard and rebuild), SnapshotBusy (nothing was changed) and ProjectionError (permissions, space).
     """
-
-    def __init__(self, path: str, *, busy_ms: int = 100) -> None:
-        self.path = path
-        self._guard = _Guard(path)
-        self._writable = False
-        with self._guard:
-            self._db = sqlite3.connect(path, timeout=busy_ms / 1000, isolation_level=None, cached_statements=64)
-        try:
-            with self._guard:
-                version = self._db.execute("PRAGMA user_version").fetchone()[0]
-                if version != VERSION:
-                    self._create(version)
-        except BaseException:
-            self._db.close()
-            raise
-
-    def _create(self, version: int) -> None:
-        """Make the tables in a new file; refuse one that somebody else made."""
-        db = self._db
-        self._begin()
-        try:
-            version = db.execute("PRAGMA user_version").fetchone()[0]
-            if version != VERSION:  # else another process was faster
-                if version or db.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
-                    raise SnapshotDamaged(
-                        f"the gate snapshot {self.path} is of version {version}, not {VERSION}: rebuild it from the log"
-                    )
-                for statement in SCHEMA:
-                    db.execute(statement)
-                db.execute(f"PRAGMA user_version = {VERSION}")
-        except BaseException:
-            self._rollback()
-            raise
-        db.execute("COMMIT")
-
-    def close(self) -> None:
-        self._db.close()
-
-    def __enter__(self) -> Snapshot:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def _begin(self) -> None:
-        if not self._writable:
-            self._db.execute("PRAGMA synchronous = OFF")
-            self._db.execute("PRAGMA journal_mode = TRUNCATE")
-            self._writable = True
-        self._db.execute("BEGIN IMMEDIATE")
-
-    def _rollback(self) -> None:
-        if self._db.in_transaction:
-            self._db.execute("ROLLBACK")
 
     # --- writing -----------------------------------------------------------------------------------------------------
 
@@ -266,6 +184,11 @@ class Snapshot:
             self._db.executemany("INSERT OR IGNORE INTO erased VALUES (?)", [(id,) for id in ids])
             self._db.execute("COMMIT")
 
+    def erased(self) -> list[str]:
+        """Ids of the events that were named as erased."""
+        with self._guard:
+            return [row[0] for row in self._db.execute("SELECT id FROM erased ORDER BY id")]
+
     @property
     def dirty(self) -> bool:
         """An erasure took something away that only a rebuild can replace exactly. Answers are safe meanwhile."""
@@ -289,7 +212,9 @@ class Snapshot:
         streams = tail.positions(home)
         gone = sorted(set(self.cursor()) - set(streams))
         if gone:
-            raise SnapshotDamaged(f"the gate snapshot {self.path} knows {gone[0]}, which the log has no more: rebuild it from the log")
+            raise SnapshotDamaged(
+                f"the gate snapshot {self.path} knows {gone[0]}, which the log has no more: rebuild it from the log"
+            )
         for stream in sorted(streams):
             while complete:
                 with self._guard:
@@ -440,42 +365,3 @@ class Snapshot:
                 erased=[row[0] for row in db.execute("SELECT id FROM erased")],
                 hints=db.execute("SELECT * FROM hint"),
             )
-
-    # --- notes that are no part of the fold --------------------------------------------------------------------------
-
-    def pending_put(self, session: str, call: str, data: Mapping[str, Any]) -> None:
-        """Leave a note for the post-hook of this call. Only the newest PENDING_MAX are kept."""
-        with self._guard:
-            self._begin()
-            self._db.execute("REPLACE INTO pending (session, call, data) VALUES (?, ?, ?)", (session, call, _encode(data)))
-            self._db.execute(f"DELETE FROM pending WHERE n <= (SELECT max(n) FROM pending) - {PENDING_MAX}")  # noqa: S608
-            self._db.execute("COMMIT")
-
-    def pending_get(self, session: str, call: str) -> dict[str, Any] | None:
-        with self._guard:
-            row = self._db.execute("SELECT data FROM pending WHERE session = ? AND call = ?", (session, call)).fetchone()
-            return json.loads(row[0]) if row else None
-
-    def cache_put(self, name: str, value: Any) -> None:
-        """Keep something derived from elsewhere (the compiled policy, odds) under a name; a rebuild forgets it."""
-        with self._guard:
-            self._begin()
-            self._db.execute("REPLACE INTO cache VALUES (?, ?)", (name, _encode(value)))
-            self._db.execute("COMMIT")
-
-    def cache_get(self, name: str) -> Any:
-        """What `cache_put` kept, None where there is nothing."""
-        with self._guard:
-            row = self._db.execute("SELECT value FROM cache WHERE name = ?", (name,)).fetchone()
-            return json.loads(row[0]) if row else None
-
-
-def discard(path: str) -> None:
-    """Remove a damaged snapshot and its journal. Raises ProjectionError where that is not permitted."""
-    for name in (path + "-journal", path + "-wal", path + "-shm", path):
-        try:
-            os.unlink(name)
-        except FileNotFoundError:
-            continue
-        except OSError as error:
-            raise ProjectionError(f"the damaged gate snapshot {name} cannot be removed: {error.strerror}") from error

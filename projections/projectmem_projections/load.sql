@@ -1,0 +1,171 @@
+-- Fills the tables of schema.sql from `raw`, a temporary table with the envelope of each event and its payload as JSON.
+-- `d` is the payload with the fields that are read; what is missing or of another type is NULL and becomes '' or 0.
+
+INSERT INTO erasures
+SELECT id, stream, seq, at_us, unnest(from_json(data->'ids', '["VARCHAR"]')) FROM raw WHERE kind = 'erasure.requested' AND data IS NOT NULL;
+
+-- An erasure that is not yet carried out in the log counts at once.
+UPDATE raw SET data = NULL WHERE id IN (SELECT erased FROM erasures);
+
+INSERT INTO events
+SELECT id, stream, seq, at_us, session, agent, harness, model, origin, ts, batch, kind, data IS NULL FROM raw;
+
+CREATE TEMP TABLE finished AS
+SELECT * EXCLUDE (data, kind, ts, batch, hash), json_transform(data, '{
+    "call": "VARCHAR", "tool": "VARCHAR", "kind": "VARCHAR", "cwd": "VARCHAR", "key": "VARCHAR", "failed_key": "VARCHAR",
+    "text": "VARCHAR", "outcome": "VARCHAR", "exit_code": "BIGINT", "class": "VARCHAR", "signature": "VARCHAR",
+    "excerpt": "VARCHAR", "duration_ms": "BIGINT", "turn": "BIGINT", "source": "VARCHAR", "joins": ["VARCHAR"],
+    "parts": [{"key": "VARCHAR", "family": "VARCHAR", "text": "VARCHAR", "trivial": "BOOLEAN", "paths": ["VARCHAR"]}]
+}') AS d
+FROM raw WHERE kind = 'action.finished' AND data IS NOT NULL;
+
+INSERT INTO actions
+SELECT
+    id, stream, seq, at_us, session, agent, harness, model, origin,
+    coalesce(d."call", ''), coalesce(d.tool, ''), coalesce(d.kind, ''), coalesce(d.cwd, ''), coalesce(d.key, ''),
+    coalesce(d.failed_key, ''), coalesce(d.text, ''),
+    coalesce(coalesce(list_filter(d.parts, lambda p: p.key = d.failed_key)[1],
+        list_filter(d.parts, lambda p: NOT coalesce(p.trivial, false))[-1], d.parts[-1]).family, ''),
+    coalesce(d.outcome, ''), d.exit_code, coalesce(d."class", ''), coalesce(d.signature, ''), coalesce(d.excerpt, ''),
+    d.duration_ms, coalesce(d.turn, -1), coalesce(d.source, '')
+FROM finished;
+
+-- The failed part (where one is to blame) and the whole call: fold._entries_failed.
+INSERT INTO entries
+SELECT
+    id, stream, seq, at_us, session, agent, harness, model, origin, hit.key, 'fail', hit.role, left(coalesce(hit.text, ''), 400),
+    coalesce(hit.family, ''), d.exit_code, coalesce(d."class", ''), left(coalesce(d.signature, ''), 200),
+    left(coalesce(d.excerpt, ''), 300), d.duration_ms, coalesce(d."call", ''), coalesce(d.turn, -1), 0, '', '', '',
+    coalesce(hit.paths, [])
+FROM (
+    SELECT f.*, unnest(hits) AS hit
+    FROM (
+        SELECT *, list_concat(
+            CASE WHEN blamed THEN [{'key': culprit.key, 'role': 'part', 'text': culprit.text, 'family': culprit.family,
+                'paths': culprit.paths}] ELSE [] END,
+            CASE WHEN d.key <> '' THEN [{'key': d.key,
+                'role': CASE WHEN blamed THEN 'chain' WHEN len(d.parts) > 1 THEN 'whole' ELSE 'part' END, 'text': d.text,
+                'family': coalesce(culprit.family, main.family),
+                'paths': list_sort(list_distinct(flatten(list_transform(d.parts, lambda p: coalesce(p.paths, [])))))}] ELSE [] END
+        ) AS hits
+        FROM (SELECT *, coalesce(culprit.key <> d.key, false) AS blamed FROM (
+            SELECT *, CASE WHEN d.failed_key <> '' THEN list_filter(d.parts, lambda p: p.key = d.failed_key)[1] END AS culprit,
+                coalesce(list_filter(d.parts, lambda p: NOT coalesce(p.trivial, false))[-1], d.parts[-1]) AS main
+            FROM finished WHERE d.outcome = 'failed'
+        ))
+    ) f
+);
+
+-- The whole call, and the parts that certainly ran and succeeded (the trailing && run): fold._entries_ok.
+INSERT INTO entries
+SELECT
+    id, stream, seq, at_us, session, agent, harness, model, origin, hit.key, 'ok', hit.role, left(coalesce(hit.text, ''), 400),
+    coalesce(hit.family, ''), d.exit_code, '', '', '', d.duration_ms, coalesce(d."call", ''), coalesce(d.turn, -1), 0, '', '', '',
+    coalesce(hit.paths, [])
+FROM (
+    SELECT f.*, unnest(hits) AS hit
+    FROM (
+        SELECT *, list_concat(
+            CASE WHEN d.key <> '' THEN [{'key': d.key, 'role': CASE WHEN n > 1 THEN 'whole' ELSE 'part' END, 'text': d.text,
+                'family': main.family,
+                'paths': list_sort(list_distinct(flatten(list_transform(d.parts, lambda p: coalesce(p.paths, [])))))}] ELSE [] END,
+            list_transform(list_distinct(list_transform(sure, lambda p: p.key)), lambda k: {
+                'key': k, 'role': 'part', 'text': list_filter(sure, lambda p: p.key = k)[1].text,
+                'family': list_filter(sure, lambda p: p.key = k)[1].family,
+                'paths': list_filter(sure, lambda p: p.key = k)[1].paths})
+        ) AS hits
+        FROM (SELECT *, list_filter(d.parts[n - run + 1 : n], lambda p: run > 0 AND NOT coalesce(p.trivial, false)
+                AND coalesce(p.key, '') NOT IN ('', coalesce(d.key, ''))) AS sure FROM (
+            SELECT *, CASE WHEN coalesce(stop, 0) = 0 THEN n WHEN list_reverse(d.joins)[stop] = '||' THEN stop - 1 ELSE stop END AS run
+            FROM (
+                SELECT *, len(d.parts) AS n,
+                    coalesce(list_filter(d.parts, lambda p: NOT coalesce(p.trivial, false))[-1], d.parts[-1]) AS main,
+                    list_position(list_transform(list_reverse(d.joins), lambda j: j <> '&&'), true) AS stop
+                FROM finished WHERE d.outcome = 'ok'
+            )
+        ))
+    ) f
+);
+
+DROP TABLE finished;
+
+CREATE TEMP TABLE proposed AS
+SELECT * EXCLUDE (data, kind, ts, batch, hash), json_transform(data, '{
+    "call": "VARCHAR", "tool": "VARCHAR", "key": "VARCHAR", "text": "VARCHAR", "policy": "VARCHAR", "session": {"turn": "BIGINT"},
+    "decision": {"verdict": "VARCHAR", "rule": "VARCHAR", "record": "VARCHAR", "reason": "VARCHAR", "remedy": "VARCHAR",
+        "remedy_id": "VARCHAR", "expires_at": "BIGINT", "odds": "BIGINT", "by": "VARCHAR", "engine": "VARCHAR"}
+}') AS d
+FROM raw WHERE kind = 'action.proposed' AND data IS NOT NULL;
+
+INSERT INTO gate_decisions
+SELECT
+    id, stream, seq, at_us, session, agent, harness, model, origin, coalesce(d."call", ''), coalesce(d.tool, ''),
+    coalesce(d.key, ''), coalesce(d.text, ''), coalesce(d.decision.verdict, ''), coalesce(d.decision.rule, ''),
+    coalesce(d.decision.record, ''), coalesce(d.decision.reason, ''), coalesce(d.decision.remedy, ''),
+    coalesce(d.decision.remedy_id, ''), coalesce(d.decision.expires_at, 0), coalesce(d.decision.odds, -1),
+    coalesce(d.decision."by", ''), coalesce(d.decision.engine, ''), coalesce(d.policy, '')
+FROM proposed;
+
+INSERT INTO entries
+SELECT
+    id, stream, seq, at_us, session, agent, harness, model, origin, d.key, CASE d.decision.rule WHEN 'override' THEN 'pass' ELSE 'ask' END,
+    '', left(coalesce(d.text, ''), 400), '', NULL, '', '', '', NULL, coalesce(d."call", ''), coalesce(d.session.turn, -1), 0,
+    coalesce(d.decision.record, ''), '', '', []
+FROM proposed WHERE d.key <> '' AND (d.decision.rule = 'override' OR d.decision.verdict IN ('ask', 'deny'));
+
+DROP TABLE proposed;
+
+-- Everything below is rare: one table of payloads serves all.
+CREATE TEMP TABLE rest AS
+SELECT * EXCLUDE (data), json_transform(data, '{
+    "source": "VARCHAR", "cwd": "VARCHAR", "reason": "VARCHAR", "issue": "VARCHAR", "title": "VARCHAR", "text": "VARCHAR",
+    "outcome": "VARCHAR", "resolution": "VARCHAR", "verifier": "VARCHAR", "supersedes": "VARCHAR", "tags": ["VARCHAR"],
+    "paths": ["VARCHAR"], "label": "VARCHAR", "target": "VARCHAR", "pattern": "VARCHAR", "effect": "VARCHAR",
+    "review_at": "BIGINT", "label_event": "VARCHAR", "record": "VARCHAR", "key": "VARCHAR", "until": "BIGINT",
+    "by_event": "VARCHAR", "useful": "BOOLEAN", "note": "VARCHAR", "hash": "VARCHAR", "policy": "JSON", "where": "VARCHAR",
+    "what": "VARCHAR", "detail": "VARCHAR", "segment": "VARCHAR", "why": "VARCHAR"
+}') AS d
+FROM raw WHERE data IS NOT NULL AND kind NOT IN ('action.finished', 'action.proposed', 'erasure.requested');
+
+INSERT INTO entries
+SELECT
+    id, stream, seq, at_us, session, agent, harness, model, origin, d.key,
+    CASE kind WHEN 'record.pinned' THEN 'pin' WHEN 'record.snoozed' THEN 'snooze' WHEN 'record.disputed' THEN 'dispute'
+        WHEN 'record.superseded' THEN 'supersede' ELSE 'review' END,
+    '', '', '', NULL, '', '', '', NULL, '', -1, coalesce(d.until, 0), coalesce(d.record, ''), left(coalesce(d.reason, ''), 400),
+    coalesce(d.by_event, ''), []
+FROM rest WHERE d.key <> ''
+    AND kind IN ('record.pinned', 'record.snoozed', 'record.disputed', 'record.superseded', 'record.reviewed');
+
+INSERT INTO session_events
+SELECT id, stream, seq, at_us, session, agent, harness, model, origin, CASE kind WHEN 'session.started' THEN 'started' ELSE 'ended' END,
+    coalesce(CASE kind WHEN 'session.started' THEN d.source ELSE d.reason END, ''), coalesce(d.cwd, '')
+FROM rest WHERE kind IN ('session.started', 'session.ended');
+
+INSERT INTO records
+SELECT id, stream, seq, at_us, session, agent, harness, model, origin,
+    CASE kind WHEN 'issue.opened' THEN 'issue' WHEN 'issue.closed' THEN 'closed' ELSE split_part(kind, '.', 1) END,
+    coalesce(d.issue, ''), coalesce(d.title, ''), coalesce(d.text, ''), coalesce(d.outcome, d.resolution, ''),
+    coalesce(d.verifier, ''), coalesce(d.supersedes, ''), coalesce(d.tags, []), coalesce(d.paths, [])
+FROM rest WHERE kind IN ('issue.opened', 'issue.closed', 'hypothesis.noted', 'attempt.recorded', 'fix.recorded',
+    'decision.recorded', 'note.recorded');
+
+INSERT INTO label_events
+SELECT id, stream, seq, at_us, session, agent, harness, model, origin, coalesce(d.label_event, ''), coalesce(d.label, ''),
+    coalesce(d.target, ''), coalesce(d.pattern, ''), coalesce(d.effect, ''), coalesce(d.reason, ''), coalesce(d.review_at, 0)
+FROM rest WHERE kind IN ('label.set', 'label.cleared');
+
+INSERT INTO feedback
+SELECT id, stream, seq, at_us, session, agent, harness, model, origin, coalesce(d.target, ''), d.useful, coalesce(d.note, '')
+FROM rest WHERE kind = 'feedback.given';
+
+INSERT INTO policies
+SELECT id, stream, seq, at_us, session, agent, harness, model, origin, coalesce(d.hash, ''), coalesce(d.text, ''), d.policy
+FROM rest WHERE kind = 'policy.changed';
+
+INSERT INTO incidents
+SELECT id, stream, seq, at_us, session, agent, harness, model, origin, split_part(kind, '.', 2),
+    coalesce(d."where", d.segment, ''), coalesce(d.what, d.why, ''), coalesce(d.detail, '')
+FROM rest WHERE kind IN ('gate.degraded', 'log.recovered');
+
+DROP TABLE rest;

@@ -1,0 +1,104 @@
+"""Everything derived from the log, built again from the log alone. Nothing is deleted until the new one stands."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from projectmem_logs.reader import read_events
+
+from . import generations, tail
+from .errors import CountMismatch, ProjectionError, SnapshotBusy, SnapshotDamaged
+from .snapshot import CHUNK_EVENTS, Snapshot, discard
+
+WAIT_MS = 60_000
+Event = dict[str, Any]
+
+
+def rebuild(home: str) -> dict[str, int]:
+    """Rebuild the gate snapshot and the DuckDB summaries, and remove older generations (they may hold what was erased).
+
+    Returns counts that have been reconciled: {events, streams, open_failures, actions, failures, generation_bytes}.
+    Raises CountMismatch when the two do not account for the same events, ProjectionError when another builder does not
+    finish, OSError when files cannot be read or written. What was there before then stays in use.
+    """
+    cursor, read = rebuild_snapshot(home)
+    path = generations.build(home, wait_ms=WAIT_MS)
+    if not path:
+        raise ProjectionError(f"another process has been building the summaries of {home} for a minute: try again")
+    generations.purge_previous(home)
+    with generations.open_current(home) as summaries:
+        # Only as far as the snapshot went: somebody may have appended in between.
+        upto = summaries.cursor()
+        missing = {s: n for s, n in cursor.items() if upto.get(s, 0) < n}
+        counted = sum(
+            row["n"]
+            for stream, seq in cursor.items()
+            for row in summaries.query("SELECT count(*) AS n FROM events WHERE stream = ? AND seq <= ?", [stream, seq])
+        )
+        if missing or counted != read:
+            raise CountMismatch(
+                f"the log gave {read} events to the snapshot and {counted} to the summaries: this is a fault, report it"
+            )
+        return {
+            "events": read,
+            "streams": len(cursor),
+            "open_failures": summaries.query("SELECT count(*) AS n FROM failures WHERE open")[0]["n"],
+            "failures": summaries.query("SELECT count(*) AS n FROM failures")[0]["n"],
+            "actions": summaries.query("SELECT count(*) AS n FROM actions")[0]["n"],
+            "generation_bytes": os.path.getsize(path),
+        }
+
+
+def rebuild_snapshot(home: str) -> tuple[dict[str, int], int]:
+    """Fold the whole log into a new gate snapshot and put it in the old one's place; (cursor, events folded)."""
+    folder = os.path.join(home, "projections")
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    path = os.path.join(folder, "gate.sqlite")
+    building = f"{path}.{os.getpid()}.building"
+    discard(building)
+    try:
+        with Snapshot(building) as new:
+            read = _fold_all(new, home)
+            erased = new.erased() if new.dirty else []
+        if erased:  # what the erased events had hidden is only known to the log: once more, without them from the start
+            discard(building)
+            with Snapshot(building) as new:
+                new.erase_ahead(erased)
+                read = _fold_all(new, home)
+        with Snapshot(building) as new:
+            cursor = new.cursor()
+        _take_place(building, path)
+    finally:
+        discard(building)
+    return cursor, read
+
+
+def _fold_all(new: Snapshot, home: str) -> int:
+    """Fold the whole log into an empty snapshot; returns the number of events."""
+    positions = tail.positions(home)
+    read = 0
+    events: list[Event] = []
+    for event in read_events(home):
+        events.append(event)
+        read += 1
+        if len(events) >= CHUNK_EVENTS:
+            new.apply(events, gaps=True)
+            events = []
+    new.apply(events, gaps=True)
+    new.apply((), positions=positions)  # taken before reading: what was appended since is found by the next catch-up
+    return read
+
+
+def _take_place(building: str, path: str) -> None:
+    """Replace the snapshot under its own write lock, so that no journal of the old file can be taken for the new one's."""
+    try:
+        with Snapshot(path, busy_ms=2000) as old, old.exclusive() as rows:
+            with Snapshot(building) as new:
+                new.adopt(rows)
+            os.replace(building, path)
+    except SnapshotDamaged:
+        discard(path)
+        os.replace(building, path)
+    except SnapshotBusy as error:
+        raise ProjectionError(f"{error} (the new snapshot was not put in its place)") from error

@@ -1,0 +1,177 @@
+"""The file under the gate snapshot [H]: opening, creating, errors, transactions, and the notes that are no part of the fold.
+
+SQLite with a rollback journal and without syncs: the file is derived, and one short-lived process per tool call opens it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+
+from .errors import ProjectionError, SnapshotBusy, SnapshotDamaged
+from .schema_sqlite import SCHEMA, VERSION
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import TracebackType
+    from typing import Any, Self
+
+PENDING_MAX = 512  # notes from pre-hook to post-hook that are kept; older ones belong to calls that never finished
+
+encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode
+_BUSY = (5, 6)  # SQLITE_BUSY, SQLITE_LOCKED
+_ENVIRONMENT = (3, 8, 10, 13, 14, 23)  # PERM, READONLY, IOERR, FULL, CANTOPEN, AUTH: the file may be sound
+
+
+class _Guard:
+    """Turns what SQLite raises into this package's errors."""
+
+    __slots__ = ("path",)
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if isinstance(error, sqlite3.Error):
+            code = getattr(error, "sqlite_errorcode", 1) & 0xFF
+            if code in _BUSY:
+                raise SnapshotBusy(f"the gate snapshot {self.path} is locked by another process: try again") from error
+            if code in _ENVIRONMENT:
+                raise ProjectionError(f"the gate snapshot {self.path} cannot be used: {error}") from error
+            raise SnapshotDamaged(f"the gate snapshot {self.path} is damaged ({error}): rebuild it from the log") from error
+        if isinstance(error, (ValueError, KeyError)):
+            raise SnapshotDamaged(f"the gate snapshot {self.path} holds {error}: rebuild it from the log") from error
+
+
+class SnapshotFile:
+    """An open snapshot file of this program's version; an absent one is created, empty.
+
+    busy_ms   how long to wait for another process' transaction
+    Raises SnapshotDamaged (discard and rebuild), SnapshotBusy (nothing was changed) and ProjectionError (permissions, space).
+    """
+
+    def __init__(self, path: str, *, busy_ms: int = 100) -> None:
+        self.path = path
+        self._guard = _Guard(path)
+        self._writable = False
+        with self._guard:
+            self._db = sqlite3.connect(path, timeout=busy_ms / 1000, isolation_level=None, cached_statements=64)
+        try:
+            with self._guard:
+                version = self._db.execute("PRAGMA user_version").fetchone()[0]
+                if version != VERSION:
+                    self._create(version)
+        except BaseException:
+            self._db.close()
+            raise
+
+    def _create(self, version: int) -> None:
+        """Make the tables in a new file; refuse one that somebody else made."""
+        db = self._db
+        self._begin()
+        try:
+            version = db.execute("PRAGMA user_version").fetchone()[0]
+            if version != VERSION:  # else another process was faster
+                if version or db.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
+                    raise SnapshotDamaged(
+                        f"the gate snapshot {self.path} is of version {version}, not {VERSION}: rebuild it from the log"
+                    )
+                for statement in SCHEMA:
+                    db.execute(statement)
+                db.execute(f"PRAGMA user_version = {VERSION}")
+        except BaseException:
+            self._rollback()
+            raise
+        db.execute("COMMIT")
+
+    def close(self) -> None:
+        self._db.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _begin(self) -> None:
+        if not self._writable:
+            self._db.execute("PRAGMA synchronous = OFF")
+            self._db.execute("PRAGMA journal_mode = TRUNCATE")
+            self._writable = True
+        self._db.execute("BEGIN IMMEDIATE")
+
+    def _rollback(self) -> None:
+        if self._db.in_transaction:
+            self._db.execute("ROLLBACK")
+
+    # --- notes that are no part of the fold --------------------------------------------------------------------------
+
+    def pending_put(self, session: str, call: str, data: Mapping[str, Any]) -> None:
+        """Leave a note for the post-hook of this call. Only the newest PENDING_MAX are kept."""
+        with self._guard:
+            self._begin()
+            self._db.execute("REPLACE INTO pending (session, call, data) VALUES (?, ?, ?)", (session, call, encode(data)))
+            self._db.execute(f"DELETE FROM pending WHERE n <= (SELECT max(n) FROM pending) - {PENDING_MAX}")  # noqa: S608
+            self._db.execute("COMMIT")
+
+    def pending_get(self, session: str, call: str) -> dict[str, Any] | None:
+        with self._guard:
+            row = self._db.execute("SELECT data FROM pending WHERE session = ? AND call = ?", (session, call)).fetchone()
+            return json.loads(row[0]) if row else None
+
+    def exclusive(self) -> Exclusive:
+        """While in this context nobody else can write; it yields the notes that a rebuild should carry over."""
+        return Exclusive(self)
+
+    def adopt(self, notes: list[tuple[Any, ...]]) -> None:
+        """Take over another snapshot's pending notes."""
+        with self._guard:
+            self._begin()
+            self._db.executemany("REPLACE INTO pending (session, call, data) VALUES (?, ?, ?)", notes)
+            self._db.execute("COMMIT")
+
+    def cache_put(self, name: str, value: Any) -> None:
+        """Keep something derived from elsewhere (the compiled policy, odds) under a name; a rebuild forgets it."""
+        with self._guard:
+            self._begin()
+            self._db.execute("REPLACE INTO cache VALUES (?, ?)", (name, encode(value)))
+            self._db.execute("COMMIT")
+
+    def cache_get(self, name: str) -> Any:
+        """What `cache_put` kept, None where there is nothing."""
+        with self._guard:
+            row = self._db.execute("SELECT value FROM cache WHERE name = ?", (name,)).fetchone()
+            return json.loads(row[0]) if row else None
+
+
+class Exclusive:
+    """See `Snapshot.exclusive`."""
+
+    def __init__(self, snapshot: SnapshotFile) -> None:
+        self._snapshot = snapshot
+
+    def __enter__(self) -> list[tuple[Any, ...]]:
+        snapshot = self._snapshot
+        with snapshot._guard:
+            snapshot._begin()
+            return snapshot._db.execute("SELECT session, call, data FROM pending ORDER BY n").fetchall()
+
+    def __exit__(self, *_: object) -> None:
+        with self._snapshot._guard:
+            self._snapshot._rollback()
+
+
+def discard(path: str) -> None:
+    """Remove a damaged snapshot and its journal. Raises ProjectionError where that is not permitted."""
+    for name in (path + "-journal", path + "-wal", path + "-shm", path):
+        try:
+            os.unlink(name)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise ProjectionError(f"the damaged gate snapshot {name} cannot be removed: {error.strerror}") from error
