@@ -179,7 +179,10 @@ def _judge(raw: bytes, line: Line) -> str:
     rest, salt = raw[k + 75 :], b""
     s = rest.find(b',"salt":"')
     if s >= 0:
-        salt, rest = rest[s + 9 : s + 9 + 2 * SALT_BYTES], rest[:s] + rest[s + 10 + 2 * SALT_BYTES :]
+        e = s + 9 + 2 * SALT_BYTES
+        if rest[e : e + 1] != b'"':
+            return _name_fault(raw)
+        salt, rest = rest[s + 9 : e], rest[:s] + rest[e + 1 :]
     else:
         t, u = rest.find(b',"tombstone":'), rest.rfind(b',"ts":')
         if not 0 <= t < u:
@@ -190,16 +193,22 @@ def _judge(raw: bytes, line: Line) -> str:
     if sha256_hex(header).encode() != raw[k + 10 : k + 74]:
         return "nul" if b"\0" in raw else "hash"
     if salt:
-        try:
-            good = p >= 0 and sha256(bytes.fromhex(salt.decode()) + raw[p + 8 : d]).hexdigest().encode() == raw[d + 11 : k]
-        except ValueError:
-            good = False
-        if not good:
+        if p < 0 or not _digest_fits(salt, raw[p + 8 : d], raw[d + 11 : k]):
             return "nul" if b"\0" in raw else "digest"
     elif p >= 0:
         return "shape"  # data without its salt: neither whole nor erased
     line.erased = not salt
     return _take(header, raw[k + 10 : k + 74], line)
+
+
+def _digest_fits(salt: bytes, data: bytes, digest: bytes) -> bool:
+    try:
+        plain = bytes.fromhex(salt.decode())
+    except ValueError:
+        return False
+    if plain.hex().encode() != salt:  # fromhex also takes upper case and spaces
+        return False
+    return sha256(plain + data).hexdigest().encode() == digest
 
 
 def _take(header: bytes, hash: bytes, line: Line) -> str:
