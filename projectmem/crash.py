@@ -17,7 +17,7 @@ def write_details(exc: BaseException, args: Sequence[str]) -> str:
     stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     body = "".join(traceback.format_exception(exc))
     text = f"--- {stamp} python {sys.version.split()[0]} on {sys.platform}\narguments: {list(args)!r}\n{body}\n"
-    text = _without_secrets(text)
+    text = without_secrets(text)
     try:
         path = os.path.join(_folder(), "errors.log")
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
@@ -44,7 +44,8 @@ def _folder() -> str:
     return tempfile.mkdtemp(prefix="projectmem-")
 
 
-def _without_secrets(text: str) -> str:
+def without_secrets(text: str) -> str:
+    """The text with everything that looks like a secret replaced. Never raises."""
     try:
         from projectmem_logs.redact import Redactor
 

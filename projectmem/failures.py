@@ -9,6 +9,8 @@ from projectmem import output
 from projectmem.logview import short
 from projectmem.lookup import is_failure
 
+MANY = 1_000_000
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -61,39 +63,51 @@ class Standing:
         }
 
 
-def failures(place: Place, now: int, *, every: bool = False, limit: int = 0) -> list[Standing]:
-    """Failures that stand open, newest first; with `every` also those that were cleared, snoozed, disputed or superseded.
+def failures(place: Place, now: int, *, every: bool = False, limit: int = 0, notices: list[str] | None = None) -> list[Standing]:
+    """Failures that may still object, newest first; with `every` also the expired, cleared, disputed and superseded.
 
-    Raises LogError, ProjectionError.
+    `notices` collects what a person should be told (damage, a rebuilt generation). Raises LogError, ProjectionError.
     """
     from projectmem.state import policy_of, reading
 
+    keys = failed_keys(place, now, every=every, limit=limit, notices=notices)
     with reading(place) as state:
-        records = _records(state, failed_keys(place), now, every)
-        records = records[:limit] if limit else records
         disk, policy = disk_of(place), policy_of(state)
+        records = _records(state, keys, now)
         return [standing(state, record, _action(record), disk, policy, now) for record in records]
 
 
-def failed_keys(place: Place) -> list[str]:
-    """Every key under which a failure was ever recorded."""
+def failed_keys(place: Place, now: int, *, every: bool, limit: int = 0, notices: list[str] | None = None) -> list[str]:
+    """The keys of failures, newest first: from the summaries, or from the log itself where those cannot be built."""
+    from projectmem_projections import summaries
+    from projectmem_projections.errors import ProjectionError
+
+    try:
+        with output.Waiting("reading the summaries"):
+            rows = summaries.failures(place.home, now=now, all=every, limit=limit or MANY, notices=notices)
+        return [row["key"] for row in rows]
+    except (ProjectionError, OSError) as exc:
+        if notices is not None:
+            notices.append(f"the summaries cannot be used ({exc}): the log itself was read")
     from projectmem_logs.reader import read_events
 
     keys: dict[str, None] = {}
     for event in output.progress(read_events(place.home), "reading the log"):
         if is_failure(event):
-            keys.update((key, None) for key in (event["data"].get("failed_key"), event["data"].get("key")) if key)
-    return list(keys)
+            keys.pop(event["data"].get("failed_key") or event["data"].get("key"), None)
+            keys[event["data"].get("failed_key") or event["data"].get("key")] = None
+    newest = [key for key in reversed(keys) if key]
+    return newest[:limit] if limit else newest
 
 
-def _records(state: Any, keys: Iterable[str], now: int, every: bool) -> list[Record]:
-    """One record for each failed call, though a chain is remembered under two keys: the part that failed goes first."""
+def _records(state: Any, keys: Iterable[str], now: int) -> list[Record]:
+    """The record of each key, newest first. A call that failed twice over (two keys, one event) is one."""
     from projectmem_gate import history
 
     found: dict[str, Record] = {}
     for key, entries in state.entries(keys).items():
         record = history.fold(key, entries, now)
-        if record is not None and (every or record.state == "open"):
+        if record is not None:
             found.setdefault(record.id, record)
     return sorted(found.values(), key=lambda record: (-record.at, record.id))
 

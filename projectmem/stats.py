@@ -2,112 +2,69 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from typing import Any
 
 from projectmem import output
-from projectmem.lookup import data_of
 
-Event = dict[str, Any]
 TOP = 8
 
 
-@dataclass(slots=True)
-class Stats:
-    """The counts. `heard` says what agents did after an objection: what became of the calls that were spoken of."""
+def stats(home: str, *, now: int, notices: list[str] | None = None) -> dict[str, Any]:
+    """The counts as plain data (see `summaries.stats`), from the summaries with the newest events folded in.
 
-    events: int = 0
-    first: int = 0
-    last: int = 0
-    kinds: Counter[str] = field(default_factory=Counter)
-    sessions: set[str] = field(default_factory=set)
-    outcomes: Counter[str] = field(default_factory=Counter)
-    classes: Counter[str] = field(default_factory=Counter)
-    tools: Counter[str] = field(default_factory=Counter)
-    failing: Counter[str] = field(default_factory=Counter)
-    verdicts: Counter[str] = field(default_factory=Counter)
-    rules: Counter[str] = field(default_factory=Counter)
-    heard: Counter[str] = field(default_factory=Counter)
-    failed_ms: int = 0
+    `notices` collects what a person should be told. Raises ProjectionError, OSError.
+    """
+    from projectmem_projections import summaries
 
-    def to_data(self) -> dict[str, Any]:
-        """The counts as plain data."""
-        data: dict[str, Any] = {"events": self.events, "first": self.first, "last": self.last, "sessions": len(self.sessions)}
-        for name in ("kinds", "outcomes", "classes", "tools", "verdicts", "rules", "heard"):
-            data[name] = dict(getattr(self, name).most_common())
-        return {**data, "failing": dict(self.failing.most_common(TOP)), "failed_ms": self.failed_ms}
+    return summaries.stats(home, now=now, notices=notices)
 
 
-def stats(home: str, *, since: int = 0) -> Stats:
-    """Count the events of the log in `home` that were recorded at or after `since` (us). Raises OSError, LogError."""
-    from projectmem_logs.reader import read_events
-
-    found = Stats()
-    spoken: dict[tuple[str, str], str] = {}
-    for event in output.progress(read_events(home), "counting"):
-        if event["ts"] >= since:
-            _count(found, event, spoken)
-    for verdict in spoken.values():  # refused, or the session ended before the call did
-        found.heard[f"{verdict}: not run"] += 1
-    return found
-
-
-def _count(found: Stats, event: Event, spoken: dict[tuple[str, str], str]) -> None:
-    data, actor = data_of(event), event.get("actor") or {}
-    found.events += 1
-    found.first = min(found.first or event["ts"], event["ts"])
-    found.last = max(found.last, event["ts"])
-    found.kinds[event["kind"]] += 1
-    session = str(actor.get("session") or "")
-    if session:
-        found.sessions.add(session)
-    call = (session, str(data.get("call") or ""))
-    if event["kind"] == "action.proposed":
-        decision = data.get("decision") or {}
-        found.verdicts[str(decision.get("verdict", "?"))] += 1
-        found.rules[str(decision.get("rule") or "no rule")] += 1
-        if decision.get("verdict") not in ("allow", None):
-            spoken[call] = str(decision["verdict"])
-    elif event["kind"] == "action.finished":
-        _finished(found, data)
-        verdict = spoken.pop(call, None)
-        if verdict is not None:
-            found.heard[f"{verdict}: {'not run' if data.get('outcome') == 'rejected' else data.get('outcome')}"] += 1
-
-
-def _finished(found: Stats, data: dict[str, Any]) -> None:
-    outcome = str(data.get("outcome", "?"))
-    found.outcomes[outcome] += 1
-    found.tools[str(data.get("tool", "?"))] += 1
-    if outcome == "failed":
-        found.classes[str(data.get("class") or "unknown")] += 1
-        found.failing[str(data.get("text", ""))[:80]] += 1
-        found.failed_ms += data.get("duration_ms") or 0
-
-
-def render(found: Stats, paint: output.Paint) -> list[str]:
+def render(found: Mapping[str, Any], paint: output.Paint) -> list[str]:
     """The counts in lines for a person."""
-    if not found.events:
-        return ["the log holds nothing from that time"]
+    if not found["events"]:
+        return ["nothing is recorded yet"]
+    span = f"{output.when(found['first_at'])} to {output.when(found['last_at'])}"
     lines = [
-        f"{found.events:,} events in {len(found.sessions):,} sessions, {output.when(found.first)} to {output.when(found.last)}",
-        _row("calls", found.outcomes, paint),
-        _row("failures by class", found.classes, paint),
-        _row("tools", found.tools, paint),
-        _row("the gate said", found.verdicts, paint),
-        _row("by rule", found.rules, paint),
-        _row("and then", found.heard, paint),
+        f"{found['events']:,} events of {found['sessions']:,} sessions, {span}",
+        _row("calls", found["outcomes"], paint),
+        _row("failures by class", found["classes"], paint),
+        _row("failures now", found["failures"], paint),
+        _row("events", found["by_kind"], paint),
     ]
-    if found.failed_ms:
-        lines.append(f"{'spent on failures':<20}{output.span(found.failed_ms * 1000)}")
-    if found.failing:
-        lines.append(paint("dim", "failing most"))
-        lines += [f"  {count:>5}x  {output.safe(text)}" for text, count in found.failing.most_common(TOP)]
+    lines += _gate(found["gate"], paint)
+    if found["issues_open"]:
+        lines.append(_row("issues", {"open": found["issues_open"]}, paint))
+    if any(found["incidents"].values()):
+        lines.append(paint("yellow", _row("incidents", found["incidents"], output.Paint(False))))
+    if found["erased"]:
+        lines.append(_row("erased", {"events": found["erased"]}, paint))
+    for damage in found["damage"][:TOP]:
+        where = f"{damage['stream']}/{damage['segment']} at byte {damage['at_byte']}"
+        lines.append(paint("red", f"damaged: {output.safe(where)}: {output.safe(damage['detail'])}; run `projectmem verify`"))
     return lines
 
 
-def _row(name: str, counts: Iterable[Any] | Counter[str], paint: output.Paint) -> str:
-    pairs = counts.most_common(TOP) if isinstance(counts, Counter) else []
-    return f"{paint('dim', name.ljust(20))}{', '.join(f'{output.safe(k)} {n:,}' for k, n in pairs) or 'none'}"
+def _gate(rows: list[dict[str, Any]], paint: output.Paint) -> list[str]:
+    """What the gate said by rule, and how those calls ended."""
+    if not rows:
+        return [_row("the gate said", {}, paint)]
+    lines = [paint("dim", "the gate said")]
+    for row in rows[: 2 * TOP]:
+        ended = {
+            "then failed": row["then_failed"],
+            "then ok": row["then_ok"],
+            "not run": row["not_run"],
+            "other": row["then_other"],
+        }
+        said = ", ".join(f"{count:,} {name}" for name, count in ended.items() if count)
+        colour = output.VERDICT_COLOURS.get(row["verdict"], "dim")
+        lines.append(
+            f"  {paint(colour, output.safe(row['verdict']).ljust(6))}{row['count']:>7,}  {output.safe(row['rule'])}: {said}"
+        )
+    return lines
+
+
+def _row(name: str, counts: Mapping[str, int], paint: output.Paint) -> str:
+    pairs = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:TOP]
+    return f"{paint('dim', name.ljust(20))}{', '.join(f'{output.safe(k)} {n:,}' for k, n in pairs if n) or 'none'}"

@@ -76,10 +76,10 @@ def _known() -> tuple[type[Exception], ...]:
 
 
 def _bug(exc: Exception, args: Sequence[str]) -> int:
-    from projectmem.crash import write_details
+    from projectmem.crash import without_secrets, write_details
 
     where = write_details(exc, args)
-    kind = f"{type(exc).__name__}: {output.safe(exc, limit=200)}"
+    kind = output.safe(without_secrets(f"{type(exc).__name__}: {exc}"), limit=200)
     return _say(f"this is a bug in projectmem ({kind}). Details were written to {where}", BUG)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
@@ -96,6 +97,14 @@ def say(text: str = "") -> None:
 def note(text: str) -> None:
     """A remark on stderr: never part of the answer."""
     print(text, file=sys.stderr)
+
+
+def notices(found: Sequence[object]) -> None:
+    """What a person should hear besides the answer: damage that was read around, things that were rebuilt."""
+    for remark in found[:5]:
+        note(f"projectmem: {output.safe(remark)}")
+    if len(found) > 5:
+        note(f"projectmem: and {len(found) - 5} more such notices")
 
 
 def emit(value: Any) -> None:

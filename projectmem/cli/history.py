@@ -42,7 +42,9 @@ def log(
     place = common.open_place(root)
     start = units.moment(since, common.now(), future=False) if since else 0
     heads = _heads(place.home) if follow else {}
-    events = logview.select(place, kinds=kind or (), since=start, limit=limit)
+    damage: list[object] = []
+    events = logview.select(place, kinds=kind or (), since=start, limit=limit, problems=damage)
+    common.notices([f"the log is damaged: {problem}" for problem in damage])
     paint = common.paint()
     if as_json and not follow:
         common.emit(events)

@@ -22,7 +22,7 @@ def register(parent: typer.Typer) -> None:
 
 
 def failures(
-    every: Annotated[bool, typer.Option("--all", help="Also those that were cleared, snoozed, disputed or superseded.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Also those that expired, were cleared, disputed or superseded.")] = False,
     limit: Annotated[int, typer.Option("--limit", "-n", min=0, help="At most the newest N; 0 for all.")] = 50,
     root: Root = "",
     as_json: Json = False,
@@ -34,8 +34,9 @@ def failures(
     from projectmem.failures import failures as rows_of
     from projectmem.failures import render
 
-    now = common.now()
-    rows = rows_of(common.open_place(root), now, every=every, limit=limit)
+    now, notices = common.now(), list[str]()
+    rows = rows_of(common.open_place(root), now, every=every, limit=limit, notices=notices)
+    common.notices(notices)
     if as_json:
         common.emit([row.to_data() for row in rows])
         return
@@ -131,23 +132,19 @@ def _remember(place: Place, data: dict[str, object]) -> None:
         common.note(f"this recall was not recorded: {output.safe(exc)}")
 
 
-def stats(
-    since: Annotated[str, typer.Option("--since", metavar="WHEN", help="Only from then on: `2h`, `30d`, or a date.")] = "",
-    root: Root = "",
-    as_json: Json = False,
-) -> None:
+def stats(root: Root = "", as_json: Json = False) -> None:
     """Count calls, failures, and what the gate said.
 
     Outcomes, failures by class, verdicts by rule, and what became of the calls that were spoken of.
     """
-    from projectmem import units
-    from projectmem.stats import render
-    from projectmem.stats import stats as count
+    from projectmem import stats as counting
 
-    place, now = common.open_place(root), common.now()
-    found = count(place.home, since=units.moment(since, now, future=False) if since else 0)
+    place, notices = common.open_place(root), list[str]()
+    with output.Waiting("counting"):
+        found = counting.stats(place.home, now=common.now(), notices=notices)
+    common.notices(notices)
     if as_json:
-        common.emit(found.to_data())
+        common.emit(found)
         return
-    for line in render(found, common.paint()):
+    for line in counting.render(found, common.paint()):
         common.say(line)

@@ -31,7 +31,12 @@ def test_safe_spells_out_escapes_and_keeps_lines_only_when_asked() -> None:
     assert output.safe("abcdef", limit=4) == "abc…"
 
 
-@given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(st.characters()), lambda x: st.lists(x) | st.dictionaries(st.text(), x)))
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(st.characters()),
+        lambda x: st.lists(x) | st.dictionaries(st.text(), x),
+    )
+)
 def test_json_is_valid_and_carries_no_terminal_escape(value: object) -> None:
     """What is printed with --json parses back to the same, and no byte of it drives a terminal."""
     text = output.to_json(value)
@@ -48,7 +53,13 @@ def test_colour_only_where_it_is_wanted() -> None:
 
 @pytest.mark.parametrize(
     ("at", "said"),
-    [(0, "never"), (-5, "never"), (1, "1970-01-01 00:00:00Z"), (1_796_000_000_000_000, "2026-11-30 00:53:20Z"), (10**30, f"{10**30} us")],
+    [
+        (0, "never"),
+        (-5, "never"),
+        (1, "1970-01-01 00:00:00Z"),
+        (1_796_000_000_000_000, "2026-11-30 00:53:20Z"),
+        (10**30, f"{10**30} us"),
+    ],
 )
 def test_when_is_total(at: int, said: str) -> None:
     """Any integer has a text."""

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from projectmem_logs.store import init_home
 
 from projectmem import explain, failures, logview, lookup, output, record, stats, writing
 from projectmem.errors import BadInputError, NotFoundError
 from projectmem.place import Place
-from projectmem_logs.store import init_home
 
 NOW = 1_796_000_000_000_000
 MINUTE, HOUR, DAY = 60_000_000, 3_600_000_000, 86_400_000_000
@@ -41,9 +41,12 @@ class World:
         part = {"key": key, "kind": "sh", "family": text.split()[0], "text": text, "words": [], "paths": [], "effects": []}
         data = {
             "call": f"c{at}", "tool": "Bash", "kind": "sh", "input": "{}", "input_sha": "", "cwd": ".", "key": key, "text": text,
-            "joins": [], "parsed": True, "parts": [{**part, "trivial": False}], "failed_key": key if failed else "", "outcome": outcome,
-            "exit_code": 1 if failed else 0, "class": "build" if failed else "", "signature": "SyntaxError in price.py" if failed else "",
-            "excerpt": "price.py:2: SyntaxError\nbuild failed" if failed else "", "duration_ms": 4000, "facts": FACTS if failed else {},
+            "joins": [], "parsed": True, "parts": [{**part, "trivial": False}], "failed_key": key if failed else "",
+            "outcome": outcome,
+            "exit_code": 1 if failed else 0, "class": "build" if failed else "",
+            "signature": "SyntaxError in price.py" if failed else "",
+            "excerpt": "price.py:2: SyntaxError\nbuild failed" if failed else "", "duration_ms": 4000,
+            "facts": FACTS if failed else {},
             "as_of": None, "turn": 1, "source": "hook", **more,
         }  # fmt: skip
         return self.write("action.finished", data, at)
@@ -88,15 +91,24 @@ def test_failures_says_why_the_gate_is_silent(world: World) -> None:
 
 def test_failures_expire(world: World) -> None:
     """Nothing speaks for ever; the row says that it lapsed."""
-    (row,) = failures.failures(world.place, NOW + 60 * DAY)
-    assert row.says == "silent"
-    assert row.silence(NOW + 60 * DAY) == "expired"
+    assert failures.failures(world.place, NOW + 60 * DAY) == []
+    rows = failures.failures(world.place, NOW + 60 * DAY, every=True)
+    assert [row.silence(NOW + 60 * DAY) for row in rows] == ["cleared: the same action succeeded later", "expired"]
 
 
 def test_one_failed_chain_is_one_row(world: World) -> None:
     """A chain is remembered under the part that failed and as a whole: people see one failure."""
     parts = [
-        {"key": "d" * 32, "kind": "sh", "family": "make", "text": "make x", "words": [], "paths": [], "effects": [], "trivial": False},
+        {
+            "key": "d" * 32,
+            "kind": "sh",
+            "family": "make",
+            "text": "make x",
+            "words": [],
+            "paths": [],
+            "effects": [],
+            "trivial": False,
+        },
         {"key": "e" * 32, "kind": "sh", "family": "ls", "text": "ls", "words": [], "paths": [], "effects": [], "trivial": False},
     ]
     event = world.finished("make x && ls", "f" * 32, "failed", NOW - MINUTE, parts=parts, joins=["&&"], failed_key="d" * 32)
@@ -111,8 +123,10 @@ def test_explain_a_failure_answers_what_a_newcomer_asks(world: World) -> None:
     id = ids(world, "action.finished")[0]
     text = explain.explain(world.place, id, NOW)
     for wanted in (
-        "make build", "exit 1", "claude-code, m1", "60 min ago", "build", "SyntaxError in price.py", "price.py:2", "What the gate says now",
-        "chance that it fails again", "lapses", "the agent reads", "Has anything changed since?", "failed 1 time since it last worked",
+        "make build", "exit 1", "claude-code, m1", "60 min ago", "build", "SyntaxError in price.py", "price.py:2",
+        "What the gate says now",
+        "chance that it fails again", "lapses", "the agent reads", "Has anything changed since?",
+        "failed 1 time since it last worked",
         "state: open", "projectmem dispute", "worth trying again",
     ):  # fmt: skip
         assert wanted in text, wanted
@@ -206,18 +220,35 @@ def test_lookup_of_a_failure_takes_only_failures(world: World) -> None:
 
 
 def test_stats_count_calls_and_what_became_of_warnings(world: World) -> None:
-    """Outcomes, classes, verdicts; a call that was spoken of is followed to its end."""
+    """Outcomes, classes, verdicts by rule; a call that was spoken of is followed to its end."""
     decision = {"verdict": "ask", "rule": "repeat.costly", "record": "", "records": []}
     world.write("action.proposed", {"call": "c9", "decision": decision, "key": BUILD, "text": "make build"}, NOW - 3 * MINUTE)
     world.finished("make build", BUILD, "rejected", NOW - 2 * MINUTE, call="c9")
-    found = stats.stats(world.place.home)
-    assert found.outcomes == {"failed": 2, "ok": 1, "rejected": 1}
-    assert found.classes == {"build": 2}
-    assert found.verdicts == {"ask": 1}
-    assert found.heard == {"ask: not run": 1}
-    assert found.to_data()["sessions"] == 1
-    assert stats.stats(world.place.home, since=NOW - 25 * MINUTE).outcomes == {"ok": 1, "rejected": 1}
+    found = stats.stats(world.place.home, now=NOW)
+    assert found["outcomes"] == {"failed": 2, "ok": 1, "rejected": 1}
+    assert found["classes"] == {"build": 2}
+    assert [(row["verdict"], row["rule"], row["count"]) for row in found["gate"]] == [("ask", "repeat.costly", 1)]
     text = "\n".join(stats.render(found, PLAIN))
-    assert "make build" in text
-    assert "ask: not run 1" in text
-    assert stats.render(stats.stats(world.place.home, since=NOW + DAY), PLAIN) == ["the log holds nothing from that time"]
+    assert "repeat.costly" in text
+    assert "failed 2" in text
+
+
+def test_stats_of_an_empty_log(tmp_path: Path) -> None:
+    """Nothing to count is said in words."""
+    empty = World(tmp_path)
+    assert stats.render(stats.stats(empty.place.home, now=NOW), PLAIN) == ["nothing is recorded yet"]
+
+
+def test_failures_without_summaries_reads_the_log(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where they cannot be built (a read-only folder) the answer is the same, and says so."""
+    from projectmem_projections import summaries
+    from projectmem_projections.errors import ProjectionError
+
+    def broken(*_: object, **__: object) -> None:
+        raise ProjectionError("no room")
+
+    monkeypatch.setattr(summaries, "failures", broken)
+    notices: list[str] = []
+    rows = failures.failures(world.place, NOW, notices=notices)
+    assert [row.record.text for row in rows if row.record.state == "open"] == ["make build"]
+    assert "no room" in notices[0]

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from projectmem_logs.errors import KindError
+from projectmem_logs.store import init_home
 
 from projectmem import failures, logview, record, writing
 from projectmem.errors import BadInputError, NotFoundError, RefusedError
 from projectmem.place import Place
-from projectmem_logs.errors import KindError
-from projectmem_logs.store import init_home
 
 NOW = 1_796_000_000_000_000
 HOUR = 3_600_000_000
@@ -35,8 +35,10 @@ def failure(place: Place, origin: str = "observed", at: int = NOW - HOUR) -> dic
     """A failed chain of two parts: remembered under the part that failed and under the whole."""
     part = {"kind": "sh", "family": "make", "text": "make", "words": [], "paths": [], "effects": [], "trivial": False}
     data = {
-        "call": "c1", "tool": "Bash", "kind": "sh", "input": "{}", "input_sha": "", "cwd": ".", "key": WHOLE, "text": "make && ls",
-        "joins": ["&&"], "parsed": True, "parts": [{**part, "key": KEY}, {**part, "key": "c" * 32, "text": "ls"}], "failed_key": KEY,
+        "call": "c1", "tool": "Bash", "kind": "sh", "input": "{}", "input_sha": "", "cwd": ".", "key": WHOLE,
+        "text": "make && ls",
+        "joins": ["&&"], "parsed": True, "parts": [{**part, "key": KEY}, {**part, "key": "c" * 32, "text": "ls"}],
+        "failed_key": KEY,
         "outcome": "failed", "exit_code": 2, "class": "build", "signature": "x", "excerpt": "x", "duration_ms": 10, "facts": {},
         "as_of": None, "turn": 1, "source": "hook",
     }  # fmt: skip
@@ -45,8 +47,8 @@ def failure(place: Place, origin: str = "observed", at: int = NOW - HOUR) -> dic
 
 
 def open_failures(place: Place, now: int = NOW) -> list[str]:
-    """Ids of what stands."""
-    return [row.record.id for row in failures.failures(place, now)]
+    """Ids of what stands and is not snoozed."""
+    return [row.record.id for row in failures.failures(place, now) if row.record.state == "open"]
 
 
 def test_a_record_says_who_and_loses_its_secrets(place: Place) -> None:
@@ -67,7 +69,11 @@ def test_a_record_says_who_and_loses_its_secrets(place: Place) -> None:
     [
         ("note.recorded", {"tags": []}, "text"),
         ("note.recorded", {"text": 3, "tags": []}, "text"),
-        ("label.set", {"label": "holy", "target": "path", "pattern": "x", "effect": "warn", "reason": "", "review_at": 0}, "label"),
+        (
+            "label.set",
+            {"label": "holy", "target": "path", "pattern": "x", "effect": "warn", "reason": "", "review_at": 0},
+            "label",
+        ),
         ("note.recorded", {"text": "x" * 5_000_000, "tags": []}, "text"),
     ],
 )

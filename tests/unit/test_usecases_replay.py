@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from projectmem import output, replay
-from projectmem.hook import entry
 from projectmem_logs.envelope import GENESIS, seal
 from projectmem_logs.reader import read_events
 from projectmem_logs.store import init_home
+
+from projectmem import output, replay
+from projectmem.hook import entry
 
 NOW = 1_796_000_000_000_000
 MINUTE = 60_000_000
@@ -110,7 +110,15 @@ def test_an_honest_log_replays_to_the_same_bytes(agent: Agent) -> None:
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [("verdict", "allow"), ("reason", "all is well"), ("odds", 0), ("expires_at", 0), ("record", ""), ("rule", "human.deny"), ("extra", 1)],
+    [
+        ("verdict", "allow"),
+        ("reason", "all is well"),
+        ("odds", 0),
+        ("expires_at", 0),
+        ("record", ""),
+        ("rule", "human.deny"),
+        ("extra", 1),
+    ],
 )
 def test_a_forged_decision_is_different_even_with_a_valid_chain(agent: Agent, field: str, value: Any) -> None:
     """The chain verifies, the decision does not follow from its inputs: that is what replay is for."""
@@ -132,7 +140,8 @@ def test_a_forged_decision_is_different_even_with_a_valid_chain(agent: Agent, fi
 @pytest.mark.parametrize(
     "broken",
     [
-        {"facts": None}, {"session": {}}, {"session": {"bogus": 1}}, {"policy": "0" * 64}, {"keys": "x"}, {"as_of": []}, {"now": "soon"},
+        {"facts": None}, {"session": {}}, {"session": {"bogus": 1}}, {"policy": "0" * 64}, {"keys": "x"}, {"as_of": []},
+        {"now": "soon"},
         {"facts": {}}, {"as_of": {}}, {"keys": []}, {"policy": None}, {"labels": 3}, {"parts": [{}]},
     ],
 )  # fmt: skip

@@ -20,7 +20,7 @@ def test_duration_reads_each_unit(text: str, seconds: int) -> None:
     assert units.duration(text) == seconds * SECOND
 
 
-@pytest.mark.parametrize("text", ["5mo", "5M", "5", "h", "", "1.5h", "-5m", "5 months", "0m", "9999w", "5m5s", "٥m"])
+@pytest.mark.parametrize("text", ["5mo", "5M", "5", "h", "", "1.5h", "-5m", "5 months", "0m", "9999w", "5m5s", "\u0665m"])
 def test_duration_refuses_what_it_would_have_to_guess(text: str) -> None:
     """`5mo` is not five minutes, and the message says what is accepted."""
     with pytest.raises(BadInputError, match=r"30m|ten years"):
