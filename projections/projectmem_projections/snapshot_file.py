@@ -44,8 +44,8 @@ class _Guard:
             if code in _ENVIRONMENT:
                 raise ProjectionError(f"the gate snapshot {self.path} cannot be used: {error}") from error
             raise SnapshotDamaged(f"the gate snapshot {self.path} is damaged ({error}): rebuild it from the log") from error
-        if isinstance(error, (ValueError, KeyError)):
-            raise SnapshotDamaged(f"the gate snapshot {self.path} holds {error}: rebuild it from the log") from error
+        if isinstance(error, json.JSONDecodeError):  # of what was stored: everything is encoded by `encode`
+            raise SnapshotDamaged(f"the gate snapshot {self.path} is damaged ({error}): rebuild it from the log") from error
 
 
 class SnapshotFile:
