@@ -1,7 +1,7 @@
 """Facts of the workspace: recorded with a failure, compared at a check. Read only there, never workspace-wide.
 
 FACTS, as recorded in `action.finished`:
-    head      commit of HEAD, "" outside git or where it cannot be read
+    head      commit of HEAD, `none` outside git and before the first commit, "" where it cannot be read
     deps      {path: mark} of manifests, lock files and install marks in the root and the call's folder
     files     {path: mark} of at most 64 files: named by the command, by its output, or edited lately
     tools     {program: mark} where a program was not found
@@ -33,6 +33,7 @@ FOLDER_ENTRIES_MAX = 256
 CHANGED_SHOWN = 5
 WORDS_TRIED_MAX = 400  # of an output, as names of files
 ABSENT = "absent"
+NO_COMMIT = "none"
 
 _MANIFESTS = """
 package.json package-lock.json npm-shrinkwrap.json pnpm-lock.yaml yarn.lock bun.lock bun.lockb deno.json deno.lock
@@ -58,9 +59,9 @@ class Disk:
         self._budget = TOTAL_BYTES_MAX
 
     def head(self) -> str:
-        """The commit that HEAD names, "" where there is none."""
+        """The commit that HEAD names, `none` outside git and before the first commit, "" where it cannot be read."""
         if self._head is None:
-            self._head = head_of(self.place.git_dir, self.place.common_dir) if self.place.git_dir else ""
+            self._head = head_of(self.place.git_dir, self.place.common_dir) if self.place.git_dir else NO_COMMIT
         return self._head
 
     def mark(self, path: str) -> str:
@@ -125,12 +126,15 @@ class Disk:
 
 
 def head_of(git_dir: str, common_dir: str) -> str:
-    """HEAD's commit from git's files: the worktree's own HEAD, loose refs, then packed-refs. "" for unborn or unreadable."""
+    """HEAD's commit from git's files: the worktree's own HEAD, loose refs, then packed-refs.
+
+    `none` for a branch without a commit, "" for what these files do not say (damage, or refs kept in a reftable).
+    """
     text = _read(f"{git_dir}/HEAD", 4_096)
     if not text.startswith("ref:"):
         return text.strip() if _is_sha(text.strip()) else ""
     ref = text[4:].strip()
-    if ".." in ref or ref.startswith("/"):
+    if ".." in ref or not ref.startswith("refs/") or ref.endswith(".invalid"):
         return ""
     for folder in (git_dir, common_dir):
         sha = _read(f"{folder}/{ref}", 4_096).strip()
@@ -143,6 +147,8 @@ def _packed(path: str, ref: str) -> str:
     try:
         with open(path, "rb") as file:
             data = file.read(16 << 20)
+    except FileNotFoundError:
+        return NO_COMMIT
     except OSError:
         return ""
     at = data.find(b" " + ref.encode() + b"\n")
@@ -151,7 +157,7 @@ def _packed(path: str, ref: str) -> str:
         if _is_sha(sha):
             return sha
         at = data.find(b" " + ref.encode() + b"\n", at + 1)
-    return ""
+    return NO_COMMIT
 
 
 def _is_sha(text: str) -> bool:

@@ -1,4 +1,4 @@
-"""What one hook process costs, as a ratio to the barest Python that can read JSON. `python -m tests.bench.hook [RUNS]`.
+"""What one hook process costs, as a ratio to the barest Python that can read JSON. `python -m tests.bench.hook`.
 
 Runs are interleaved, so that whatever else the machine does hits all of them alike; medians are compared. The scratch
 project holds FAILURES recorded failures, so that look-ups are not measured on an empty table.
@@ -16,11 +16,12 @@ import time
 from pathlib import Path
 from typing import Any
 
+from projectmem_logs.home import init_home
+
 from projectmem.place import HOME_VARIABLE, locate
 from projectmem.setup.claude_settings import entries
-from projectmem.setup.compiled import compile_hook
 from projectmem.setup.command import interpreter
-from projectmem_logs.home import init_home
+from projectmem.setup.compiled import compile_hook
 
 FAILURES = 200
 ERROR = "Exit code 1\nsrc/app.ts:3:5 - error TS2304: Cannot find name 'x'.\nbuild failed"
@@ -60,7 +61,9 @@ class Project:
         from projectmem.hook.entry import respond
 
         fields = {**self.call(command, id), "error": ERROR, "is_interrupt": False, "duration_ms": 5000}
-        respond(["claude-code", "PostToolUseFailure"], self.payload("PostToolUseFailure", "seed", **fields), time.time_ns() // 1000)
+        respond(
+            ["claude-code", "PostToolUseFailure"], self.payload("PostToolUseFailure", "seed", **fields), time.time_ns() // 1000
+        )
 
 
 def _letters(number: int) -> str:
@@ -106,6 +109,10 @@ def measure(runs: int = 41) -> dict[str, tuple[float, float]]:
     return {name: (ms, ms / floor) for name, ms in medians.items()}
 
 
+def main() -> list[str]:
+    """The lines of the report."""
+    return [f"{case:32} {ms:7.2f} ms  {ratio:5.2f}x" for case, (ms, ratio) in measure().items()]
+
+
 if __name__ == "__main__":
-    for case, (ms, ratio) in measure(int(sys.argv[1]) if len(sys.argv) > 1 else 41).items():
-        sys.stdout.write(f"{case:32} {ms:7.2f} ms  {ratio:5.2f}x\n")
+    sys.stdout.write("\n".join(main()) + "\n")

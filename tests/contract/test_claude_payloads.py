@@ -71,10 +71,10 @@ def test_a_failure_told_twice_reads_the_same(shared: Path) -> None:
         ("PreToolUse:Bash hook error: no", {"is_error": True, "error_kind": "hook"}),
         ("The user doesn't want to proceed with this tool use. The tool use was rejected", {"error_kind": "rejected"}),
         ("Claude requested permissions to write to /w/q, but you haven't granted it yet.", {"error_kind": "denied"}),
-        ("touch in '/w/x' needs approval. The path is inside, and Claude Code asks before a shell command does", {"error_kind": "denied"}),
+        ("touch in '/w/x' needs approval. It is inside, and Claude Code asks before a command does", {"error_kind": "denied"}),
         ("[Request interrupted by user for tool use]", {"error_kind": "interrupted", "interrupted": True}),
-        ("Command running in background with ID: b1k. Output is being written to: /tmp/x", {"background": "b1k", "is_error": False}),
-        ([{"type": "text", "text": "a"}, {"type": "image"}, {"type": "text", "text": "b"}], {"output": "a\nb", "is_error": False}),
+        ("Command running in background with ID: b1k. Output is written to: /x", {"background": "b1k", "is_error": False}),
+        ([{"type": "text", "text": "a"}, {"type": "image"}, {"type": "text", "text": "b"}], {"output": "a\nb"}),
         ({"stdout": "o", "stderr": "e"}, {"output": "o\ne"}),
         (None, {"output": "", "is_error": False}),
         (17, {"output": "", "is_error": False}),
@@ -173,17 +173,16 @@ _json = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
     max_leaves=8,
 )
-_names = ("session_id", "cwd", "hook_event_name", "tool_name", "tool_input", "tool_use_id", "tool_calls", "tool_response", "error",
-          "duration_ms", "agent_id", "transcript_path", "prompt", "is_interrupt")  # fmt: skip
+_NAMES = """session_id cwd hook_event_name tool_name tool_input tool_use_id tool_calls tool_response error
+duration_ms agent_id transcript_path prompt is_interrupt""".split()
 
 
-@given(st.sampled_from([*EVENTS, "Nope", ""]), _json | st.dictionaries(st.sampled_from(_names), _json, max_size=8))
+@given(st.sampled_from([*EVENTS, "Nope", ""]), _json | st.dictionaries(st.sampled_from(_NAMES), _json, max_size=8))
 def test_any_payload_is_understood_or_refused(event: str, raw: Any) -> None:
     """Wrong types and missing fields raise ValueError, which the hook turns into a line in its log; nothing else is raised."""
     try:
         payload = parse(event, raw)
-    except ValueError as exc:
-        assert str(exc)
+    except ValueError:
         return
     assert payload.session
     assert payload.cwd

@@ -1,0 +1,172 @@
+"""Whatever comes on stdin and whatever is broken: exit 0, at most one JSON object, and never silence about a fault."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from projectmem.hook import degraded, entry, pipeline
+from projectmem.hook.claude_code import EVENTS
+from projectmem.setup.command import hook_args, interpreter, loader
+
+BUILD, ERROR = "npm run build", "Exit code 2\nerror: no\nnpm error code 2"
+
+
+@pytest.mark.parametrize("event", [*EVENTS, "Nope"])
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"",
+        b"not json",
+        b"[]",
+        b"null",
+        b"\xff\xfe{}",
+        b'{"session_id": 1}',
+        b"{" * 100_000,
+        b'{"session_id":"s","cwd":"/nowhere"',
+    ],
+)
+def test_any_stdin_is_survived_silently_and_noted(hooked: Any, monkeypatch: pytest.MonkeyPatch, event: str, raw: bytes) -> None:
+    """Exit 0, nothing on stdout, one line in the hook's log."""
+    monkeypatch.chdir(hooked.root)
+    assert hooked.send(event, raw) == b""
+    assert len(hooked.log_lines()) == 1
+
+
+def test_fifty_megabytes_are_not_looked_at(hooked: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A payload beyond the limit is noted and passed over."""
+    monkeypatch.chdir(hooked.root)
+    assert hooked.send("PreToolUse", b'{"a": "' + b"x" * 50_000_000 + b'"}') == b""
+    assert "larger than" in hooked.log_lines()[0]
+
+
+def test_an_unknown_tool_is_an_action_like_any_other(hooked: Any) -> None:
+    """A tool nobody has heard of is recorded and recognised."""
+    call = {"tool_name": "Teleport", "tool_input": {"to": "moon"}, "tool_use_id": "t1"}
+    hooked.fails(call, "no such place")
+    assert hooked.before({**call, "tool_use_id": "t2"}, "two") is not None
+
+
+@given(
+    st.fixed_dictionaries(
+        {
+            "tool_name": st.text(max_size=12),
+            "tool_input": st.recursive(st.none() | st.text() | st.integers(), st.lists, max_leaves=5),
+        },
+        optional={"tool_use_id": st.text(max_size=8), "error": st.text(), "agent_id": st.text(max_size=4)},
+    )
+)
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+def test_any_call_goes_through_every_event(hooked: Any, fields: dict[str, Any]) -> None:
+    """Strange tools and inputs never degrade the hook."""
+    for event in ("PreToolUse", "PostToolUseFailure"):
+        hooked.send(event, json.dumps(hooked.payload(event, **fields)).encode())
+    row = {**fields, "tool_response": fields.get("error")}
+    hooked.send("PostToolBatch", json.dumps(hooked.payload("PostToolBatch", tool_calls=[row])).encode())
+    assert hooked.events("gate.degraded") == []
+
+
+def test_not_set_up_is_silent(tmp_path: Path) -> None:
+    """In a project without a log the hook does nothing at all."""
+    payload = {"session_id": "s", "cwd": str(tmp_path), "hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {}}
+    assert entry.respond(["claude-code", "PreToolUse"], json.dumps(payload).encode(), 1) is None
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_off_switch(hooked: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Switched off, nothing is looked at and nothing is learned."""
+    hooked.run(BUILD, ERROR)
+    monkeypatch.setenv("PROJECTMEM_GATE", "off")
+    assert hooked.send("PreToolUse", json.dumps(hooked.payload("PreToolUse", "two", **hooked.call(BUILD))).encode()) == b""
+    assert hooked.events("action.proposed") == []
+
+
+def test_an_internal_error_opens_and_says_so_once_a_session(hooked: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The call goes on; the log, the hook's log and, once, the person hear of it."""
+
+    def broken(*_: Any) -> None:
+        raise RuntimeError("out of order")
+
+    monkeypatch.setattr(pipeline, "run", broken)
+    first = hooked.fire("PreToolUse", **hooked.call("ls"))
+    assert first is not None
+    assert "out of order" in first["systemMessage"]
+    assert "hookSpecificOutput" not in first
+    assert hooked.fire("PreToolUse", **hooked.call("ls")) is None
+    assert hooked.fire("PreToolUse", "two", **hooked.call("ls")) is not None
+    assert len(hooked.events("gate.degraded")) == 3
+    assert len(hooked.log_lines()) == 3
+
+
+def test_on_error_deny_closes(hooked: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the accepted policy says so, a call that could not be checked is refused with the reason."""
+    from projectmem_gate.policy import DEFAULT
+
+    from projectmem.writing import append
+
+    data = {"text": "", "hash": "x", "policy": {**DEFAULT.to_data(), "on_error": "deny"}}
+    actor = {"session": "", "agent": "", "harness": "", "model": "", "origin": "human"}
+    append(hooked.place, [{"kind": "policy.changed", "at": hooked.now, "actor": actor, "causes": [], "data": data}], hooked.now)
+    monkeypatch.setattr(pipeline, "run", lambda *_: 1 // 0)
+    reply = hooked.fire("PreToolUse", **hooked.call("ls"))
+    assert reply is not None
+    assert reply["hookSpecificOutput"]["permissionDecision"] == "deny"
+    assert "ZeroDivisionError" in reply["hookSpecificOutput"]["permissionDecisionReason"]
+    assert "hookSpecificOutput" not in (hooked.fire("PostToolBatch", tool_calls=[]) or {})
+
+
+@pytest.mark.parametrize("damage", [b"", b"garbage" * 500, b"SQLite format 3\x00" + b"\x00" * 4000])
+def test_a_damaged_snapshot_is_rebuilt_and_still_speaks(hooked: Any, damage: bytes) -> None:
+    """The snapshot is derived: whatever became of it, the next check knows what the log knows."""
+    hooked.run(BUILD, ERROR)
+    (hooked.home / "projections" / "gate.sqlite").write_bytes(damage)
+    assert hooked.before(hooked.call(BUILD), "two") is not None
+
+
+def test_a_deleted_snapshot_is_rebuilt(hooked: Any) -> None:
+    """Deleting the projections loses nothing."""
+    hooked.run(BUILD, ERROR)
+    for path in (hooked.home / "projections").iterdir():
+        path.unlink()
+    assert hooked.before(hooked.call(BUILD), "two") is not None
+
+
+def test_hook_log_stays_bounded(hooked: Any) -> None:
+    """A fault at every call for years does not fill the disk; the newest lines are kept."""
+    for number in range(400):
+        degraded.note(str(hooked.home), "test", f"line {number}", "x" * 1500)
+    path = hooked.home / "hook.log"
+    assert path.stat().st_size < 300_000
+    assert "line 399" in hooked.log_lines()[-1]
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_registered_command_answers_in_a_process_of_its_own(hooked: Any) -> None:
+    """The very command of the settings file: silence is nothing on stdout, an objection exactly one JSON object."""
+    hooked.run(BUILD, ERROR)
+    argv = [interpreter(), *hook_args("claude-code", "PreToolUse")]
+    for command, speaks in (("ls", False), (BUILD, True)):
+        raw = json.dumps(hooked.payload("PreToolUse", "two", **hooked.call(command))).encode()
+        done = subprocess.run(argv, input=raw, capture_output=True, check=False, cwd="/")
+        assert (done.returncode, done.stderr) == (0, b"")
+        assert (done.stdout != b"") is speaks
+        if speaks:
+            assert json.loads(done.stdout)["hookSpecificOutput"]["hookEventName"] == "PreToolUse"
+
+
+@pytest.mark.parametrize(("event", "speaks"), [("PreToolUse", False), ("SessionStart", True), ("PostToolBatch", False)])
+def test_loader_without_its_package_exits_0(event: str, speaks: bool) -> None:
+    """The program is gone: calls go on, and the start of a session says so in one JSON object."""
+    argv = [sys.executable, "-I", "-S", "-c", loader(["/nowhere/at/all"]), "claude-code", event]
+    done = subprocess.run(argv, input=b"{}", capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert (done.stdout != b"") is speaks
+    if speaks:
+        assert set(json.loads(done.stdout)) == {"systemMessage"}

@@ -1,0 +1,237 @@
+"""Whole sessions through the hook in process: what is learned, what is said, what is never learned, each once."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from typing import Any
+
+import pytest
+
+BUILD = "npm run build"
+ERROR = "Exit code 2\nsrc/app.ts(3,5): error TS2304: Cannot find name 'x'.\nnpm error code 2"
+
+
+def _outcomes(hooked: Any) -> list[tuple[str, str]]:
+    return [(event["data"]["text"], event["data"]["outcome"]) for event in hooked.events("action.finished")]
+
+
+def _costly(hooked: Any) -> None:
+    """Three sessions waited two minutes each for the same failure: worth a refusal."""
+    for session in ("a", "b", "c"):
+        hooked.fails(hooked.call(BUILD), ERROR, session, ms=120_000)
+
+
+def test_nothing_on_record_is_silence(hooked: Any) -> None:
+    """A first call is answered with nothing at all."""
+    assert hooked.run("ls -la") is None
+    assert _outcomes(hooked) == [("ls -a -l", "ok")]
+
+
+def test_a_failure_is_spoken_of_in_another_session(hooked: Any) -> None:
+    """What one session saw fail, the next is told before it repeats it, however it spells it."""
+    hooked.run(BUILD, ERROR)
+    said = hooked.before(hooked.call("npm  run 'build' 2>&1 | tail -5"), "two")
+    assert said is not None
+    assert BUILD in json.dumps(said)
+    (proposed,) = hooked.events("action.proposed")
+    assert proposed["data"]["decision"]["record"] == hooked.events("action.finished")[0]["id"]
+    assert proposed["data"]["facts"]
+    assert hooked.before(hooked.call("npm test"), "two") is None
+
+
+def test_a_failure_told_by_two_events_is_recorded_once(hooked: Any) -> None:
+    """PostToolUseFailure and the batch tell the same; so does a hook that is registered twice."""
+    call = hooked.call(BUILD)
+    for _ in range(2):
+        hooked.before(call)
+    for _ in range(2):
+        hooked.fails(call, ERROR)
+    (event,) = hooked.events("action.finished")
+    assert (event["data"]["outcome"], event["data"]["exit_code"], event["data"]["duration_ms"]) == ("failed", 2, 5000)
+
+
+def test_the_same_call_asked_about_twice_is_one_proposal_and_one_answer(hooked: Any) -> None:
+    """Two registrations of the hook give equal answers and one event."""
+    hooked.run(BUILD, ERROR)
+    call = hooked.call(BUILD)
+    answers = [hooked.before(call, "two") for _ in range(2)]
+    assert answers[0] is not None
+    assert len(hooked.events("action.proposed")) == 1
+
+
+def test_success_clears(hooked: Any) -> None:
+    """After the action succeeded, nobody is told of the failure any more."""
+    hooked.run(BUILD, ERROR)
+    hooked.run(BUILD, session="two")
+    assert hooked.before(hooked.call(BUILD), "three") is None
+
+
+def test_as_of_of_a_silent_call_is_recorded_with_its_end(hooked: Any) -> None:
+    """Every allow can be recomputed: the event after the call says up to where the log was known before it."""
+    hooked.run("ls")
+    hooked.run("ls -a")
+    first, second = hooked.events("action.finished")
+    assert first["data"]["as_of"] == {}
+    assert second["data"]["as_of"] == {first["stream"]: first["seq"]}
+
+
+def test_duration_of_a_success_is_measured_between_the_events(hooked: Any) -> None:
+    """The batch has no duration; the note left before the call has its start."""
+    hooked.run("ls")
+    assert hooked.events("action.finished")[0]["data"]["duration_ms"] == 1000
+
+
+def test_our_own_refusal_is_no_failure_and_a_repeat_passes_once(hooked: Any) -> None:
+    """Refused once with the reason; repeated unchanged in a later turn it goes through, recorded as an override."""
+    _costly(hooked)
+    said = [hooked.run(BUILD, ERROR, session="two") for _ in range(2)]
+    assert said[0] is not None
+    assert said[0].get("permissionDecision") == "deny", "several identical costly failures are worth a refusal"
+    rows = [event for event in hooked.events("action.finished") if event["actor"]["session"] == "two"]
+    assert [event["data"]["outcome"] for event in rows] == ["rejected", "failed"]
+    rules = [
+        event["data"]["decision"]["rule"] for event in hooked.events("action.proposed") if event["actor"]["session"] == "two"
+    ]
+    assert rules[-1] == "override"
+    assert said[1] is None or "permissionDecision" not in said[1]
+
+
+def test_parallel_repeats_of_a_refused_call_are_one_ask(hooked: Any) -> None:
+    """Two identical calls in one turn are both refused: the second is no considered repeat."""
+    _costly(hooked)
+    calls = [hooked.call(BUILD), hooked.call(BUILD)]
+    said = [hooked.before(call, "two") for call in calls]
+    assert [answer and answer.get("permissionDecision") for answer in said] == ["deny", "deny"]
+
+
+def test_another_agent_s_ask_is_not_this_one_s(hooked: Any) -> None:
+    """A subagent of the same session is asked for itself."""
+    _costly(hooked)
+    call = hooked.call(BUILD)
+    said = hooked.before(call, "two")
+    assert said is not None
+    hooked.batch([(call, f"PreToolUse:Bash hook error: {said['permissionDecisionReason']}")], "two")
+    other = hooked.before(hooked.call(BUILD), "two", agent_id="a1")
+    assert other is not None
+    assert other.get("permissionDecision") == "deny"
+
+
+@pytest.mark.parametrize(
+    ("text", "outcome"),
+    [
+        ("The user doesn't want to proceed with this tool use. The tool use was rejected", "rejected"),
+        ("<tool_use_error>Sibling tool call errored</tool_use_error>", "cancelled"),
+        ("[Request interrupted by user for tool use]", "interrupted"),
+        ("Claude requested permissions to write to /q, but you haven't granted it yet.", "rejected"),
+    ],
+)
+def test_refusals_and_cancellations_are_not_failures(hooked: Any, text: str, outcome: str) -> None:
+    """What people, permissions and siblings stopped has not failed, and does not clear a failure either."""
+    hooked.run(BUILD, ERROR)
+    call = hooked.call(BUILD)
+    hooked.before(call, "two")
+    hooked.batch([(call, text)], "two")
+    assert hooked.events("action.finished")[-1]["data"]["outcome"] == outcome
+    assert hooked.before(hooked.call(BUILD), "three") is not None
+
+
+def test_an_edit_that_was_refused_again_is_spoken_of_after_it(hooked: Any) -> None:
+    """No event comes before such an edit; the batch is where the agent can be told."""
+    (hooked.root / "a.txt").write_text("alpha\n")
+    edit = {"tool_name": "Edit", "tool_input": {"file_path": str(hooked.root / "a.txt"), "old_string": "q", "new_string": "x"}}
+    refused = "<tool_use_error>String to replace not found in file.\nString: q</tool_use_error>"
+    assert hooked.batch([({**edit, "tool_use_id": "e1"}, refused)]) is None
+    reply = hooked.batch([({**edit, "tool_use_id": "e2"}, refused)], "two")
+    assert reply is not None
+    assert reply["hookSpecificOutput"]["hookEventName"] == "PostToolBatch"
+    assert "a.txt" in reply["hookSpecificOutput"]["additionalContext"]
+
+
+def test_subagents_are_told_apart(hooked: Any) -> None:
+    """A subagent's calls carry its id."""
+    call = hooked.call("ls")
+    hooked.before(call, agent_id="a1")
+    hooked.batch([(call, "x")], agent_id="a1")
+    assert hooked.events("action.finished")[0]["actor"]["agent"] == "a1"
+
+
+def test_a_background_command_is_unknown_until_its_end_is_told(hooked: Any) -> None:
+    """The start neither fails nor clears; the end is recorded once, with what was started."""
+    call = {**hooked.call(BUILD), "tool_use_id": "toolu_bg"}
+    hooked.before(call)
+    hooked.batch([(call, "Command running in background with ID: b1. Output is being written to: /tmp/x")])
+    prompt = (
+        "<task-notification>\n<task-id>b1</task-id>\n<tool-use-id>toolu_bg</tool-use-id>\n<output-file>/nowhere</output-file>\n"
+        '<status>failed</status>\n<summary>Background command "d" failed with exit code 5</summary>\n</task-notification>'
+    )
+    for _ in range(2):
+        hooked.fire("UserPromptSubmit", prompt=prompt)
+    rows = [(e["data"]["outcome"], e["data"]["exit_code"], e["data"]["text"]) for e in hooked.events("action.finished")]
+    assert rows == [("unknown", None, BUILD), ("failed", 5, BUILD)]
+    assert hooked.before(hooked.call(BUILD), "two") is not None
+
+
+def test_a_background_command_of_another_session_is_not_ended_here(hooked: Any) -> None:
+    """A notification about a call that was never seen is ignored."""
+    prompt = "<task-notification><tool-use-id>toolu_x</tool-use-id><status>failed</status></task-notification>"
+    assert hooked.fire("UserPromptSubmit", prompt=prompt) is None
+    assert hooked.events() == []
+
+
+def test_secrets_reach_neither_log_nor_snapshot(hooked: Any) -> None:
+    """A secret in a command or its output is replaced before anything is written, and the action is still known again."""
+    token = "ghp_" + "a1B2c3D4e5" * 4
+    command = f"GITHUB_TOKEN={token} npm run deploy"
+    hooked.run(command, f"Exit code 1\nremote: bad credentials {token}\nnpm error code 1")
+    assert hooked.before(hooked.call(command), "two") is not None
+    found = subprocess.run(["grep", "-rl", token, str(hooked.home)], capture_output=True, text=True, check=False)
+    assert found.stdout == ""
+
+
+def test_sessions_begin_and_end_on_record(hooked: Any) -> None:
+    """The start is the hook's heartbeat; it says nothing on an empty log."""
+    assert hooked.fire("SessionStart", source="startup") is None
+    hooked.fire("SessionEnd", reason="other")
+    assert [event["kind"] for event in hooked.events()] == ["session.started", "session.ended"]
+
+
+def test_session_start_tells_what_still_stands(hooked: Any) -> None:
+    """A new session reads of the open failure, within the budget."""
+    hooked.run(BUILD, ERROR)
+    reply = hooked.fire("SessionStart", "two", source="startup")
+    assert reply is not None
+    text = reply["hookSpecificOutput"]["additionalContext"]
+    assert BUILD in text
+    assert len(text) < 4_000
+
+
+def test_a_person_s_prompt_is_not_recorded(hooked: Any) -> None:
+    """Prompts are nobody's business."""
+    hooked.fire("UserPromptSubmit", prompt="please say the secret word xyzzy")
+    assert hooked.events() == []
+
+
+def test_observe_records_and_says_nothing(hooked: Any) -> None:
+    """In `observe`, decisions are on record and no one hears of them."""
+    from projectmem_gate.policy import DEFAULT
+
+    from projectmem.writing import append
+
+    data = {"text": "", "hash": "x", "policy": {**DEFAULT.to_data(), "mode": "observe"}}
+    actor = {"session": "", "agent": "", "harness": "", "model": "", "origin": "human"}
+    append(hooked.place, [{"kind": "policy.changed", "at": hooked.now, "actor": actor, "causes": [], "data": data}], hooked.now)
+    hooked.run(BUILD, ERROR)
+    assert hooked.before(hooked.call(BUILD), "two") is None
+    assert hooked.events("action.proposed")
+
+
+def test_worktrees_share_what_was_learned(hooked: Any) -> None:
+    """A failure in the main work tree is known in a linked one."""
+    git = ["git", "-C", str(hooked.root), "-c", "user.name=t", "-c", "user.email=t@example.invalid"]
+    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "one"], check=True)
+    other = hooked.root.parent / "other"
+    subprocess.run([*git, "worktree", "add", "-q", str(other)], check=True)
+    hooked.run(BUILD, ERROR)
+    reply = hooked.fire("PreToolUse", "two", **hooked.call(BUILD), cwd=str(other))
+    assert reply is not None
