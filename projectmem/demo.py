@@ -56,7 +56,7 @@ def run_demo(say: Callable[[str], None], paint: output.Paint, *, keep: bool = Fa
 def _play(folder: str, say: Callable[[str], None], paint: output.Paint) -> None:
     world = World(folder)
     say(paint("bold", "projectmem demo: a failing build, and a memory that agents must pass through"))
-    say(paint("dim", "A scripted agent in a temporary repository; the hook processes, the log and the gate are the real ones."))
+    say(paint("dim", "A scripted agent in a temporary repository; the hooks, the log and the gate are the real ones."))
     world.init()
 
     say("")
@@ -104,7 +104,7 @@ def _play(folder: str, say: Callable[[str], None], paint: output.Paint) -> None:
     say(paint("bold", "4  Every decision can be recomputed, and tampering shows"))
     _audit(world, say, paint)
     say("")
-    say("Next: `projectmem init` in your own repository; `projectmem failures` and `projectmem explain ID` to look inside.")
+    say("Next: `projectmem init` in your own repository; `projectmem failures` and `explain ID` to look in.")
 
 
 def _audit(world: World, say: Callable[[str], None], paint: output.Paint) -> None:
@@ -125,7 +125,9 @@ def _audit(world: World, say: Callable[[str], None], paint: output.Paint) -> Non
     _flip_one_byte(copy)
     damaged = verify(copy)
     _expect(not damaged.ok, "a changed byte in the log must not go unnoticed", damaged.problems)
-    say(f"   verify: the log is whole; with one byte changed in a copy: {paint('red', damaged.problems[0].detail)}")
+    say(f"   verify: the log is {paint('green', 'whole')}")
+    detail = output.safe(damaged.problems[0].detail, limit=60)
+    say(f"   the same with one byte changed: {paint('red', detail)}")
 
 
 def _flip_one_byte(home: str) -> None:

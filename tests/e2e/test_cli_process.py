@@ -1,0 +1,187 @@
+"""The command as a process: start-up, pipes, signals, terminals, completion."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from projectmem_logs.store import LogStore, init_home
+
+PROJECTMEM = [sys.executable, "-m", "projectmem"]
+HEAVY = ("duckdb", "faiss", "numpy", "mcp", "pydantic", "asyncio", "rich", "watchdog")
+
+
+def run(*args: str, root: Path, **more: str) -> subprocess.CompletedProcess[str]:
+    """One command in `root`, without a terminal and without marks of a harness."""
+    env = {"PATH": os.environ["PATH"], "HOME": str(root), "LANG": "C.UTF-8", **more}
+    return subprocess.run(
+        [*PROJECTMEM, *args], cwd=root, env=env, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL
+    )
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A project with a log of many notes."""
+    home = str(tmp_path / ".projectmem-gate")
+    init_home(home, 1)
+    actor = {"session": "", "agent": "", "harness": "", "model": "", "origin": "agent"}
+    drafts = [{"kind": "note.recorded", "at": 1, "actor": actor, "causes": [], "data": {"text": "n" * 90, "tags": []}}] * 5000
+    LogStore(home).append(drafts, now=time.time_ns() // 1000, durability="batch")
+    return tmp_path
+
+
+def test_help_starts_fast_and_loads_nothing_heavy(tmp_path: Path) -> None:
+    """The best of three stays below half a second; no database, index, server or model is imported for it."""
+    probe = f"import sys; from projectmem.cli.app import run; run(['--help']); print([m for m in {HEAVY!r} if m in sys.modules])"
+    took = []
+    for _ in range(3):
+        begun = time.perf_counter()
+        done = run("--help", root=tmp_path)
+        took.append(time.perf_counter() - begun)
+        assert done.returncode == 0
+    assert min(took) < 0.5, took
+    loaded = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, timeout=60, check=True)
+    assert loaded.stdout.rstrip().endswith("[]"), loaded.stdout[-200:]
+
+
+def test_hook_imports_no_command_line(tmp_path: Path) -> None:
+    """`projectmem hook` is dispatched before the command-line library is imported, exits 0 and says nothing to nonsense."""
+    probe = (
+        "import sys, io; sys.argv = ['projectmem', 'hook', 'claude-code', 'PreToolUse']\n"
+        "from projectmem import cli\n"
+        "try: cli.main()\n"
+        "except SystemExit as e: print('code', e.code, 'typer' in sys.modules, file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", probe], input="not json", capture_output=True, text=True, timeout=60, cwd=tmp_path
+    )
+    assert done.stdout == ""
+    assert done.stderr.strip() == "code 0 False"
+
+
+def test_a_closed_pipe_is_quiet(root: Path) -> None:
+    """`projectmem log | head -1` prints one line and nothing on stderr."""
+    reader = subprocess.run(
+        f"{sys.executable} -m projectmem log --limit 0 | head -1",
+        shell=True,
+        cwd=root,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert reader.stdout.count("\n") == 1
+    assert reader.stderr == ""
+
+
+def test_interrupt_exits_130_without_a_traceback(root: Path) -> None:
+    """Ctrl-C while following the log."""
+    child = subprocess.Popen(
+        [*PROJECTMEM, "log", "--follow", "-n", "1"], cwd=root, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert child.stdout is not None
+    assert "note.recorded" in child.stdout.readline()
+    time.sleep(0.3)
+    child.send_signal(signal.SIGINT)
+    _, err = child.communicate(timeout=30)
+    assert child.returncode == 130
+    assert "Traceback" not in err
+
+
+def test_follow_prints_what_is_appended(root: Path) -> None:
+    """Each event once, as one JSON line."""
+    child = subprocess.Popen(
+        [*PROJECTMEM, "log", "--follow", "--json", "-n", "1"], cwd=root, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert child.stdout is not None
+    assert json.loads(child.stdout.readline())["seq"] == 5000
+    for text in ("first", "second"):
+        assert run("record", "note", text, root=root).returncode == 0
+        assert json.loads(child.stdout.readline())["data"]["text"] == text
+    child.send_signal(signal.SIGINT)
+    child.communicate(timeout=30)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_is_offered(tmp_path: Path, shell: str) -> None:
+    """The script for a shell can be shown, and it completes commands."""
+    done = run("--show-completion", shell, root=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "projectmem" in done.stdout.lower()
+
+
+def test_completion_completes_commands(tmp_path: Path) -> None:
+    """What bash asks for."""
+    script = Path(sys.executable).with_name("projectmem")
+    env = {"PATH": os.environ["PATH"], "_PROJECTMEM_COMPLETE": "complete_bash", "COMP_WORDS": "projectmem fai", "COMP_CWORD": "1"}
+    done = subprocess.run([str(script)], env=env, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.stdout.split() == ["failures"]
+
+
+needs_terminal = pytest.mark.skipif(os.name == "nt", reason="pseudo-terminals are a Unix thing")
+
+
+def on_terminal(*args: str, root: Path, **more: str) -> tuple[int, str]:
+    """Run a command with a pseudo-terminal for stdin, stdout and stderr; (exit code, what it showed)."""
+    master, slave = os.openpty()
+    env = {"PATH": os.environ["PATH"], "HOME": str(root), "LANG": "C.UTF-8", "TERM": "xterm-256color", **more}
+    child = subprocess.Popen([*PROJECTMEM, *args], cwd=root, env=env, stdin=slave, stdout=slave, stderr=slave)
+    os.close(slave)
+    shown = b""
+    while True:
+        try:
+            chunk = os.read(master, 65_536)
+        except OSError:
+            break
+        if not chunk:
+            break
+        shown += chunk
+    os.close(master)
+    return child.wait(timeout=30), shown.decode()
+
+
+@needs_terminal
+def test_colour_on_a_terminal_and_not_with_no_color(root: Path) -> None:
+    """Colour is for people who want it."""
+    code, shown = on_terminal("log", "-n", "2", root=root)
+    assert code == 0
+    assert "\x1b[2m" in shown
+    assert "\x1b" not in on_terminal("log", "-n", "2", root=root, NO_COLOR="1")[1]
+    assert "\x1b" not in on_terminal("log", "-n", "2", root=root, TERM="dumb")[1]
+    assert "\x1b" not in run("log", "-n", "2", root=root).stdout
+
+
+@needs_terminal
+def test_a_person_is_who_sits_at_a_terminal_outside_of_a_harness(root: Path) -> None:
+    """The same command: allowed, refused under a harness, refused without a terminal."""
+    label = ("record", "label", "fragile", "--path", "src/**", "--reason", "old")
+    code, shown = on_terminal(*label, root=root)
+    assert code == 0, shown
+    code, shown = on_terminal(*label, root=root, CLAUDECODE="1")
+    assert code == 3
+    assert "needs a person" in shown
+    assert run(*label, root=root).returncode == 3
+    origins = [e["actor"]["origin"] for e in json.loads(run("log", "--kind", "label", "--json", root=root).stdout)]
+    assert origins == ["human"]
+
+
+def test_closed_streams_do_not_crash_it(root: Path) -> None:
+    """Without stdin, stdout or stderr at all."""
+    for closed in ("<&-", ">&-", "2>&-"):
+        done = subprocess.run(
+            f"{sys.executable} -m projectmem log -n 1 {closed}", shell=True, cwd=root, capture_output=True, text=True, timeout=60
+        )
+        assert "Traceback" not in done.stderr, (closed, done.stderr)
+
+
+def test_a_narrow_encoding_spells_out_what_it_lacks(root: Path) -> None:
+    """An ASCII terminal gets escapes, not a crash."""
+    assert run("record", "note", "naïve — ünïcode 🙂", root=root).returncode == 0
+    done = run("log", "-n", "1", root=root, PYTHONIOENCODING="ascii", LANG="C")
+    assert done.returncode == 0, done.stderr
+    assert "na\\xefve" in done.stdout
