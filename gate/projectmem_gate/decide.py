@@ -200,7 +200,7 @@ def _by_record(
     guarded, silent = (False, all(p.trivial or _ignored(action, i) for i, p in enumerate(action.parts)))
     if not exact:
         guarded, silent = _in_chain(action, record)
-    if silent and action.joins:
+    if (silent and action.joins) or _another_look(action, record, session):
         return None
     identical, recovered, flaky = _own_history(record, facts or {})
     chance = odds.estimate(record, state, now, identical=identical, recovered=recovered)
@@ -222,6 +222,22 @@ def _by_record(
     if cool is not None:
         lapses = min(lapses or record.at + cool, record.at + cool)
     return Finding(verdict, rule, record, odds=chance, state=state, why=why, expires_at=lapses, identical=identical)
+
+
+def _another_look(action: Action, record: Record, session: Session) -> bool:
+    """Does the action differ from the failed one in what its key leaves out, so that it is no repeat of it?
+
+    An edit whose text was not found is another edit with other text around the same change. A run whose output was cut
+    down is run again with another filter, or with more detail, to see why it failed: only the session that saw it does so.
+    """
+    mine = action.variant(record.key)
+    if mine == record.variant:
+        return False
+    if record.cls == "edit-mismatch":
+        return bool(mine and record.variant) and not freshness.is_read_bound(record)
+    if record.cls not in freshness.WORKSPACE or record.session != session.session:
+        return False
+    return "|" in record.variant or mine.partition("|")[0].strip() != record.variant.partition("|")[0].strip()
 
 
 def _cap(record: Record, state: str, policy: Policy, now: int, *, flaky: bool, guarded: bool, exact: bool) -> tuple[str, str]:

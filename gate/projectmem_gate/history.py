@@ -91,6 +91,7 @@ class Record(Value):
     state            open | cleared | snoozed | disputed | superseded;  state_why  one phrase;  state_id  the event that did it
     pinned           a person pinned it: it does not expire;  review_at  when to look at it again, 0 = not given
     last_ok_at, last_ok_id    newest success, 0 and "" when there is none
+    variant          what the key left out of that failure's action, see Part
     """
 
     __slots__ = (
@@ -124,6 +125,7 @@ class Record(Value):
         "streak",
         "text",
         "trail",
+        "variant",
     )  # fmt: skip
 
     def __init__(self, key: str, id: str, at: int, **rest: Any) -> None:
@@ -155,6 +157,7 @@ class Record(Value):
         self.review_at: int = rest.get("review_at", 0)
         self.last_ok_at: int = rest.get("last_ok_at", 0)
         self.last_ok_id: str = rest.get("last_ok_id", "")
+        self.variant: str = rest.get("variant", "")
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Record:
@@ -212,6 +215,7 @@ def fold(key: str, entries: Iterable[Entry], now: int) -> Record | None:
         review_at=max((pin or {}).get("until") or 0, (review or {}).get("until") or 0),
         last_ok_at=(last_ok or {}).get("at") or 0,
         last_ok_id=(last_ok or {}).get("id") or "",
+        variant=main.get("variant") or "",
     )
 
 

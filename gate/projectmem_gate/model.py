@@ -84,9 +84,11 @@ class Part(Value):
     paths    root-relative POSIX paths it names (absolute when outside the root)
     effects  what it may change or learn if it succeeds: pairs (type, subject), see effects.py
     trivial  true for cd, echo, pwd, export ...: never blamed when a chain fails
+    variant  what the key leaves out on purpose, at most 200 characters: of a shell segment the options that only change how
+             much it prints, then its output filters (`-v | tail -5`); of an edit a digest of its whole old and new text
     """
 
-    __slots__ = ("key", "kind", "family", "text", "words", "paths", "effects", "trivial")
+    __slots__ = ("key", "kind", "family", "text", "words", "paths", "effects", "trivial", "variant")
 
     def __init__(
         self,
@@ -98,9 +100,10 @@ class Part(Value):
         paths: tuple[str, ...] = (),
         effects: tuple[tuple[str, str], ...] = (),
         trivial: bool = False,
+        variant: str = "",
     ) -> None:
         self.key, self.kind, self.family, self.text = key, kind, family, text
-        self.words, self.paths, self.effects, self.trivial = words, paths, effects, trivial
+        self.words, self.paths, self.effects, self.trivial, self.variant = words, paths, effects, trivial, variant
 
 
 class Action(Value):
@@ -136,6 +139,11 @@ class Action(Value):
     def keys(self) -> tuple[str, ...]:
         """Every key to look up: the whole call first, then each part, without repeats."""
         return tuple(dict.fromkeys((self.key, *(p.key for p in self.parts if not p.trivial))))
+
+    def variant(self, key: str) -> str:
+        """The variant of the first part with this key; of the whole call those of its parts."""
+        own = next((p.variant for p in self.parts if p.key == key), None)
+        return "; ".join(p.variant for p in self.parts if not p.trivial)[:200] if own is None else own
 
 
 class Outcome(Value):

@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from typing import Any
 
 # Bumped whenever an event folds to something else than before: snapshots and generations of another version are rebuilt.
-FOLD_VERSION = 1
+FOLD_VERSION = 2
 
 # One entry of a key's history. `at`, `until` in microseconds since the epoch, `dur` in milliseconds.
 #   t       fail | ok | ask | pass | snooze | dispute | supersede | pin | review
 #   words   the hint words of the key (fail only)
-#   record, reason, by_event   of a control entry: the failure it speaks of, why, and the event that stands in its place
+#   record, by   of a control entry: the failure it speaks of, and the event that stands in its place; text is the reason
 ENTRY_FIELDS = (
     "t",
     "at",
@@ -55,13 +55,13 @@ ENTRY_FIELDS = (
     "paths",
     "until",
     "record",
-    "reason",
-    "by_event",
+    "by",
     "words",
     "source",
+    "variant",
 )
 
-EXCERPT_MAX, SIGNATURE_MAX, TEXT_MAX, PATHS_MAX, EFFECTS_MAX = 300, 200, 400, 16, 64
+EXCERPT_MAX, SIGNATURE_MAX, TEXT_MAX, VARIANT_MAX, PATHS_MAX, EFFECTS_MAX = 300, 200, 400, 200, 16, 64
 
 CONTROL = {
     "record.pinned": "pin",
@@ -191,13 +191,14 @@ def _entries_failed(
     }
     ops: list[tuple[Any, ...]] = []
     if culprit is not None and failed != key:
-        own = {"family": _s(culprit, "family"), "text": _s(culprit, "text")[:TEXT_MAX]}
+        own = {"family": _s(culprit, "family"), "text": _s(culprit, "text")[:TEXT_MAX], "variant": _variant(failed, [culprit])}
         entry = _entry(event, data, "fail", **own, paths=_paths([culprit]), words=_words([culprit]), **shared)
         ops.append(("entry", failed, entry))
     if key:
         family = _s(culprit if culprit is not None else _main(parts), "family")
         text = _s(data, "text")[:TEXT_MAX]
-        entry = _entry(event, data, "fail", family=family, text=text, paths=_paths(parts), words=_words(parts), **shared)
+        own = {"family": family, "text": text, "variant": _variant(key, parts)}
+        entry = _entry(event, data, "fail", **own, paths=_paths(parts), words=_words(parts), **shared)
         ops.append(("entry", key, entry))
     return ops
 
@@ -246,8 +247,8 @@ def _control(event: Mapping[str, Any], data: dict[str, Any], t: str) -> list[tup
     key = _s(data, "key")
     if not key:
         return []
-    own = {"until": _n(data, "until"), "record": _s(data, "record"), "by_event": _s(data, "by_event")}
-    return [("entry", key, _entry(event, data, t, reason=_s(data, "reason")[:TEXT_MAX], **own))]
+    own = {"until": _n(data, "until"), "record": _s(data, "record"), "by": _s(data, "by_event")}
+    return [("entry", key, _entry(event, data, t, text=_s(data, "reason")[:TEXT_MAX], **own))]
 
 
 def _label(event: Mapping[str, Any], data: dict[str, Any]) -> dict[str, Any]:
@@ -290,10 +291,10 @@ def _entry(event: Mapping[str, Any], data: dict[str, Any], t: str, **own: Any) -
         "paths": [],
         "until": 0,
         "record": "",
-        "reason": "",
-        "by_event": "",
+        "by": "",
         "words": [],
         "source": _s(data, "source"),
+        "variant": "",
     }
     entry.update(own)
     return entry
@@ -303,6 +304,14 @@ def _main(parts: list[dict[str, Any]]) -> dict[str, Any]:
     """The part a chain is about when the output blames none: the last that is not trivial."""
     blank: dict[str, Any] = {}
     return next((p for p in reversed(parts) if p.get("trivial") is not True), parts[-1] if parts else blank)
+
+
+def _variant(key: str, parts: list[dict[str, Any]]) -> str:
+    """The variant of the part with this key, of a whole call those of its parts (as `Action.variant` gives it)."""
+    for part in parts:
+        if _s(part, "key") == key:
+            return _s(part, "variant")[:VARIANT_MAX]
+    return "; ".join(_s(p, "variant") for p in parts if p.get("trivial") is not True)[:VARIANT_MAX]
 
 
 def _words(parts: list[dict[str, Any]]) -> list[str]:
