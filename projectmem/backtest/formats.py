@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
@@ -21,7 +20,6 @@ OWN_REPOSITORY = frozenset({"mini-swe-agent", "swe-agent"})
 
 EPOCH = 1_750_000_000_000_000  # where virtual time starts for transcripts without times
 SECOND = 1_000_000
-TRIMMED = re.compile(r"\.\.\.\[\+(\d+)\]\Z")
 CASE_OUTCOMES = {
     "rejected": "rejected",
     "denied": "denied",
@@ -85,22 +83,11 @@ def _step_call(raw: dict[str, Any], session: str) -> dict[str, Any]:
         "model": str(raw.get("model") or ""),
         "call": f"{session}#{raw['step']}",
         "tool": str(raw.get("tool") or ""),
-        "input": _told_apart(raw.get("input"), str(raw.get("input_sha") or "")),
+        "input": raw.get("input"),
         "input_sha": str(raw.get("input_sha") or ""),
         "turn": turn if isinstance(turn, int) else raw["step"],
         **_outcome(raw.get("output_excerpt"), raw.get("exit_code"), raw.get("is_error"), str(raw.get("error_kind") or "")),
     }
-
-
-def _told_apart(value: Any, sha: str) -> Any:
-    """An input with the hash of the whole put where the transcript was cut (`...[+N]`): equal heads are not equal inputs."""
-    if isinstance(value, str) and value.endswith("]") and (cut := TRIMMED.search(value)):
-        return f"{value[: cut.start()]}...[+{cut[1]} {sha}]"
-    if isinstance(value, dict):
-        return {key: _told_apart(item, sha) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_told_apart(item, sha) for item in value]
-    return value
 
 
 def _outcome(output: Any, exit_code: Any, is_error: Any, error_kind: str) -> dict[str, Any]:

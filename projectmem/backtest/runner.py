@@ -57,7 +57,14 @@ class Replay:
     def step(self, step: Step) -> dict[str, Any] | None:
         """Judge (if wanted) and learn (if finished) one call; its verdict line, None when none was wanted."""
         call = {**step.call, "input": self.redactor.tree(step.call["input"]), "output": self.redactor.text(step.call["output"])}
-        action = identify(call["tool"], call["input"], root=step.root, cwd=step.cwd, harness=call["harness"])
+        action = identify(
+            call["tool"],
+            call["input"],
+            root=step.root,
+            cwd=step.cwd,
+            harness=call["harness"],
+            input_sha=call.get("input_sha") or "",  # stands in where the transcript was cut
+        )
         self.summary.calls += 1
         self.summary.unparsed += not action.parsed
         cursor = self.state.cursor()

@@ -61,6 +61,14 @@ def test_a_retest_after_an_edit_is_not_spoken_to(tmp_path: Path) -> None:
     assert [line["verdict"] for line in lines] == ["allow"] * 3
 
 
+def test_inputs_that_were_cut_are_told_apart_by_the_hash_of_the_whole(tmp_path: Path) -> None:
+    cut = {"file_path": "/w/app/a.py", "old_string": "x" * 9 + "...[+70]", "new_string": "y"}
+    bad = {"tool": "Edit", "input": cut, "exit_code": None, "is_error": True, "error_kind": "tool"}
+    said = "<tool_use_error>String to replace not found in file.</tool_use_error>"
+    one, same, other = (step(n, "", said, **bad, input_sha=sha) for n, sha in enumerate(("a" * 16, "a" * 16, "b" * 16), 1))
+    assert [line["verdict"] != "allow" for line in verdicts(tmp_path, one, same, other)] == [False, True, False]
+
+
 def test_the_next_repository_starts_knowing_nothing(tmp_path: Path) -> None:
     lines = verdicts(
         tmp_path, step(1, "npm run build", BUILD, **FAIL), step(2, "npm run build", BUILD, traj="b", source="other", **FAIL)

@@ -117,15 +117,6 @@ def test_a_case_with_an_unknown_kind_of_history_is_named(tmp_path: Path) -> None
     assert "dream" in problems.messages[0]
 
 
-def test_inputs_that_were_cut_are_told_apart_by_the_hash_of_the_whole(tmp_path: Path) -> None:
-    cut = {"edits": [{"old": "x" * 9 + "...[+70]"}], "path": "a [b]"}
-    lines = [step("a", n, None, input=cut, input_sha=f"sha{n}") for n in range(2)]
-    (repository,) = read([write(tmp_path / "s.jsonl", *lines)], "steps", Problems())
-    one, two = (s.call["input"] for s in repository.steps)
-    assert one == {"edits": [{"old": "x" * 9 + "...[+70 sha0]"}], "path": "a [b]"}
-    assert one != two
-
-
 @pytest.mark.parametrize(
     ("cwd", "started", "root"),
     [
