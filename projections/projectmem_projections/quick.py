@@ -18,6 +18,8 @@ HINT_WORDS_MAX = 48  # inputs with more words are looked up by the first word on
 HINT_ROWS_MAX = 400
 PENDING_MAX = 512  # notes from pre-hook to post-hook that are kept; older ones belong to calls that never finished
 BUSY_S = 0.1
+# The file is derived from the log: no syncs, and the journal is kept for the next process.
+FOR_WRITING = ("PRAGMA synchronous = OFF", "PRAGMA journal_mode = TRUNCATE", "BEGIN IMMEDIATE")
 
 
 def nothing_objects(path: str, home: str, words: frozenset[str], session: str, call: str, now: int) -> bool:
@@ -40,7 +42,10 @@ def nothing_objects(path: str, home: str, words: frozenset[str], session: str, c
             return False
         if call:
             note = '{"as_of":{' + ",".join(f'"{stream}":{seq}' for stream, seq in cursor) + f'}},"t0":{now}}}'
+            for statement in FOR_WRITING:
+                db.execute(statement)
             put_note(db, session, call, note)
+            db.execute("COMMIT")
         return True
     except Error:
         return False
@@ -89,6 +94,9 @@ def has_hint(db: Any, words: frozenset[str]) -> bool:
 
 
 def _has_hint_among_many(db: Any, known: list[str], words: frozenset[str]) -> bool:
+    rows = db.execute(f"SELECT w1, w2, w3 FROM hint LIMIT {HINT_ROWS_MAX}").fetchall()  # noqa: S608
+    if len(rows) < HINT_ROWS_MAX:  # all there is: cheaper to ask the rows about the words than the other way round
+        return any(all(not w or w in words for w in row) for row in rows)
     seen = 0
     for start in range(0, len(known), 500):
         chunk = ["", *known[start : start + 500]]
@@ -103,17 +111,7 @@ def _has_hint_among_many(db: Any, known: list[str], words: frozenset[str]) -> bo
     return False
 
 
-def begin(db: Any, configured: bool) -> None:
-    """Start a write transaction; a connection's first one is told that the file is derived data."""
-    if not configured:
-        db.execute("PRAGMA synchronous = OFF")
-        db.execute("PRAGMA journal_mode = TRUNCATE")
-    db.execute("BEGIN IMMEDIATE")
-
-
 def put_note(db: Any, session: str, call: str, data: str) -> None:
-    """A note in a transaction of its own. Only the newest PENDING_MAX are kept."""
-    begin(db, False)
+    """A note of a pre-hook. The caller holds a write transaction. Only the newest PENDING_MAX are kept."""
     db.execute("REPLACE INTO pending (session, call, data) VALUES (?, ?, ?)", (session, call, data))
     db.execute(f"DELETE FROM pending WHERE n <= (SELECT max(n) FROM pending) - {PENDING_MAX}")  # noqa: S608
-    db.execute("COMMIT")

@@ -15,7 +15,7 @@ import json
 from projectmem_gate import history
 from projectmem_gate.model import Change
 
-from . import fold, tail
+from . import fold, quick, tail
 from .errors import ProjectionError, SnapshotDamaged
 from .snapshot_file import SnapshotFile, discard
 from .snapshot_file import encode as _encode
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     Entry = dict[str, Any]
 
 CHUNK_EVENTS = 1000  # events per transaction of a catch-up
-HINT_WORDS_MAX = 48  # inputs with more words are looked up by the first word only, and by at most HINT_ROWS_MAX rows
-HINT_ROWS_MAX = 400
 
 __all__ = ["Snapshot", "discard"]
 
@@ -318,33 +316,7 @@ class Snapshot(SnapshotFile):
 
     def hints(self, words: frozenset[str]) -> bool:
         with self._guard:
-            if "*" in words:
-                return self._db.execute("SELECT 1 FROM hint LIMIT 1").fetchone() is not None
-            known = [w for w in words if w]
-            if len(known) <= HINT_WORDS_MAX:
-                # One index look-up per word, deeper only where the words before matched: flat in the number of rows.
-                marks = ", ".join("?" * (len(known) + 1))
-                sql = f"SELECT 1 FROM hint WHERE w1 IN ({marks}) AND w2 IN ({marks}) AND w3 IN ({marks}) LIMIT 1"  # noqa: S608
-                values = ["", *known]
-                return self._db.execute(sql, values * 3).fetchone() is not None
-            return self._hints_many(known, words)
-
-    def _hints_many(self, known: list[str], words: frozenset[str]) -> bool:
-        rows = self._db.execute(f"SELECT w1, w2, w3 FROM hint LIMIT {HINT_ROWS_MAX}").fetchall()  # noqa: S608
-        if len(rows) < HINT_ROWS_MAX:  # all there is: cheaper to ask the rows about the words than the other way round
-            return any(all(not w or w in words for w in row) for row in rows)
-        seen = 0
-        for start in range(0, len(known), 500):
-            chunk = ["", *known[start : start + 500]]
-            marks = ", ".join("?" * len(chunk))
-            sql = f"SELECT w2, w3 FROM hint WHERE w1 IN ({marks}) LIMIT {HINT_ROWS_MAX}"  # noqa: S608
-            for second, third in self._db.execute(sql, chunk):
-                if (not second or second in words) and (not third or third in words):
-                    return True
-                seen += 1
-                if seen >= HINT_ROWS_MAX:  # not worth reading on: parsing the input costs no more
-                    return True
-        return False
+            return quick.has_hint(self._db, words)
 
     def canonical_dump(self) -> bytes:
         from .memory import dump

@@ -7,9 +7,14 @@ from __future__ import annotations
 
 import json
 import os
-import sqlite3
+
+try:
+    import _sqlite3 as sqlite3  # all that is used here; the package around it imports datetime
+except ImportError:
+    import sqlite3  # type: ignore[no-redef]
 
 from .errors import ProjectionError, SnapshotBusy, SnapshotDamaged
+from .quick import put_note
 from .schema_sqlite import SCHEMA, VERSION
 
 TYPE_CHECKING = False
@@ -17,8 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import TracebackType
     from typing import Any, Self
-
-PENDING_MAX = 512  # notes from pre-hook to post-hook that are kept; older ones belong to calls that never finished
 
 encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode
 _BUSY = (5, 6)  # SQLITE_BUSY, SQLITE_LOCKED
@@ -112,11 +115,10 @@ class SnapshotFile:
     # --- notes that are no part of the fold --------------------------------------------------------------------------
 
     def pending_put(self, session: str, call: str, data: Mapping[str, Any]) -> None:
-        """Leave a note for the post-hook of this call. Only the newest PENDING_MAX are kept."""
+        """Leave a note for the post-hook of this call. Only the newest quick.PENDING_MAX are kept."""
         with self._guard:
             self._begin()
-            self._db.execute("REPLACE INTO pending (session, call, data) VALUES (?, ?, ?)", (session, call, encode(data)))
-            self._db.execute(f"DELETE FROM pending WHERE n <= (SELECT max(n) FROM pending) - {PENDING_MAX}")  # noqa: S608
+            put_note(self._db, session, call, encode(data))
             self._db.execute("COMMIT")
 
     def pending_get(self, session: str, call: str) -> dict[str, Any] | None:
