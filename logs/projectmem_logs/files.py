@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 import sys
 import time
 
@@ -87,13 +88,13 @@ def truncate(fd: int, size: int) -> None:
     sync(fd)
 
 
-def signature(path: str) -> tuple[int, int, int] | None:
-    """(inode, size, mtime in ns) of a file, None when there is none: equal signatures, nobody wrote in between."""
+def signature(path: str) -> tuple[int, int, int, int] | None:
+    """(inode, size, mtime in ns, mode) of a file, None when there is none: equal, and nobody wrote to it or sealed it."""
     try:
         s = os.stat(path)
     except FileNotFoundError:
         return None
-    return s.st_ino, s.st_size, s.st_mtime_ns
+    return s.st_ino, s.st_size, s.st_mtime_ns, s.st_mode
 
 
 def read(path: str, start: int = 0, size: int | None = None) -> bytes:
@@ -165,8 +166,13 @@ def remove(path: str) -> None:
 
 
 def seal_file(path: str) -> None:
-    """Take write permission from a finished segment, as a sign to people and tools."""
+    """Take write permission from a finished segment: a sign to people, tools and stores that remember its signature."""
     os.chmod(path, 0o444)
+
+
+def is_sealed(mode: int) -> bool:
+    """True for the mode of a sealed file."""
+    return not mode & stat.S_IWUSR
 
 
 def names(path: str, suffix: str = "") -> list[str]:

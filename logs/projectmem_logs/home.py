@@ -93,7 +93,7 @@ class Writer:
     def __init__(self, home: str) -> None:
         self.home, self.machine = home, machine()
         self.path = os.path.join(home, "writers", f"{self.machine}.json")
-        self._seen: tuple[int, int, int] | None = None
+        self._seen: tuple[int, int, int, int] | None = None
         self._stream = ""
 
     def stream(self) -> str:

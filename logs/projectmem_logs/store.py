@@ -47,7 +47,7 @@ class LogStore:
         self._mutex = _thread.allocate_lock()
         self._stream = ""
         self._position: Position | None = None
-        self._signature: tuple[int, int, int] | None = None
+        self._signature: tuple[int, int, int, int] | None = None
         self._fd = -1
         self._pid = os.getpid()
 
@@ -87,14 +87,13 @@ class LogStore:
                 for batch in _batches(prepared) if durability == "batch" else [prepared]:
                     events += self._write(batch, now)
                 if after is not None and events:
-                    try:
-                        after(events)
-                    except Exception as e:
-                        self.after_error = e
-                        self.notices.append(f"the log is written, but what reads it was not updated: {e}")
+                    self._tell(after, events)
                 return events
             finally:
                 files.unlock(fd)
+        except OSError as e:
+            self.close()
+            raise AppendError(f"could not append to the log in {self.home}: {e.strerror or e}; the event was not kept") from e
         finally:
             self._mutex.release()
 
@@ -107,6 +106,13 @@ class LogStore:
         if self._fd >= 0 and self._pid == os.getpid():
             os.close(self._fd)
         self._fd, self._signature, self._position = -1, None, None
+
+    def _tell(self, after: Callable[[list[Event]], None], events: list[Event]) -> None:
+        try:
+            after(events)
+        except Exception as e:
+            self.after_error = e
+            self.notices.append(f"the log is written, but what reads it was not updated: {e}")
 
     # -- under the lock -----------------------------------------------------------------------------------------------
 
@@ -237,7 +243,8 @@ class LogStore:
         """
         position = self._position
         assert position is not None
-        created = not position.segment or (position.size and position.size + len(data) > self.segment_bytes)
+        full = position.size and position.size + len(data) > self.segment_bytes
+        created = not position.segment or full or position.sealed
         if created:
             self._begin_segment(segment_name(first))
         fd, start = self._open(), position.size
@@ -265,22 +272,22 @@ class LogStore:
         self.close()
 
     def _begin_segment(self, name: str) -> None:
-        """Open the next segment, whose first record will chain on, and seal the finished one."""
+        """Seal the finished segment and open the next one, whose first record will chain on. In this order: a store that
+        remembers the end of the old segment sees the seal, so it cannot miss that there is a new one."""
         position = self._position
         assert position is not None
         files.make_dir(self._folder())
-        old = position.segment
-        if old:
-            os.close(self._open())
-            self._fd = -1
+        if position.segment:
+            files.seal_file(self._path(position.segment))
+            if self._fd >= 0:
+                os.close(self._fd)
+                self._fd = -1
         try:
             self._fd = files.open_append(self._path(name), create=True)
         except OSError as e:
             self.close()
             raise AppendError(f"could not begin {self._path(name)}: {e.strerror or e}; nothing of this event was kept") from e
-        position.segment, position.size = name, 0
-        if old:
-            files.seal_file(self._path(old))
+        position.segment, position.size, position.sealed = name, 0, False
 
     # -- helpers ------------------------------------------------------------------------------------------------------
 

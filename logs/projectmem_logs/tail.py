@@ -44,10 +44,10 @@ def segments(folder: str) -> list[str]:
 class Position:
     """A stream's end: the verdict, and the segment it stands in ("" when the stream has none yet)."""
 
-    __slots__ = ("segment", "size", "tail")
+    __slots__ = ("sealed", "segment", "size", "tail")
 
-    def __init__(self, tail: Tail, segment: str, size: int) -> None:
-        self.tail, self.segment, self.size = tail, segment, size
+    def __init__(self, tail: Tail, segment: str, size: int, sealed: bool = False) -> None:
+        self.tail, self.segment, self.size, self.sealed = tail, segment, size, sealed
 
 
 def read_position(folder: str, stream: str) -> Position:
@@ -57,11 +57,12 @@ def read_position(folder: str, stream: str) -> Position:
         return Position(Tail(CLEAN, 0, GENESIS, [], 0), "", 0)
     name = found[-1]
     path = os.path.join(folder, name)
-    size = os.stat(path).st_size
+    status = os.stat(path)
+    size = status.st_size
     tail = read_tail(path, stream, int(name[:20]), size)
     if tail.seq == int(name[:20]) - 1 and tail.state in (CLEAN, TORN, UNTERMINATED):
         _chain_on(folder, stream, found[:-1], tail)
-    return Position(tail, name, size)
+    return Position(tail, name, size, files.is_sealed(status.st_mode))
 
 
 def _chain_on(folder: str, stream: str, earlier: list[str], tail: Tail) -> None:

@@ -213,7 +213,7 @@ class _Stream:
         while at >= 0:
             starts.append(at)
             at = raw.find(_HEAD, at + 1)
-        pieces = [raw[a:b] for a, b in zip(starts, [*starts[1:], len(raw)], strict=True)]
+        pieces = [raw[a:b] for a, b in zip(starts, [*starts, len(raw)][1:], strict=True)]
         lines = [(check_line(p, offset + a), p) for a, p in zip(starts, pieces, strict=True)]
         whole = [(line, p) for line, p in lines if line.ok]
         if not whole or (len(pieces) == 1 and starts[0] == 0):

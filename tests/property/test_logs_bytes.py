@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import orjson
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from projectmem_logs.canonical import MAX_INT, canonical, sanitize
@@ -32,13 +33,13 @@ def sealed(data: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
     """One event in its place, with fixed random bytes."""
     return seal(
         {"kind": "note.recorded", "at": 5, "actor": ACTOR, "causes": [uuid7(1, b"c" * 10)], "data": data},
-        stream="abcdef0123456789", seq=7, batch=7, ts=10**15, prev=GENESIS, salt=bytes(range(0x9A, 0xAA)), id=uuid7(10**15, b"r" * 10),
-        scope={"project": "p", "tenant": ""},
+        stream="abcdef0123456789", seq=7, batch=7, ts=10**15, prev=GENESIS, salt=bytes(range(0x9A, 0xAA)),
+        id=uuid7(10**15, b"r" * 10), scope={"project": "p", "tenant": ""},
     )  # fmt: skip
 
 
 @given(values)
-@example({"\u007f\u2028\x00\x1f": "\b\f\r\t\"\\/", "é": 1, "e": 2, "\U0001f600": 3, "\ufb01": 4})
+@example({"\u007f\u2028\x00\x1f": '\b\f\r\t"\\/', "é": 1, "e": 2, "\U0001f600": 3, "\ufb01": 4})
 def test_canonical_equals_orjson_and_round_trips(value: Any) -> None:
     """json and orjson agree on every canonical value, and reading it back gives the value."""
     data = canonical(value)
@@ -78,13 +79,11 @@ def test_an_erased_line_still_chains(data: dict[str, Any]) -> None:
     assert canonical(opened) == erased == tombstone(erased, by=event["id"], at=10)
 
 
-@given(st.binary(max_size=300) | st.builds(lambda a, b, c: a + b + c, st.binary(max_size=9), st.just(b'{"actor":{"'), st.binary()))
+@given(st.binary(max_size=300) | st.builds(lambda a, b: a + b'{"actor":{"' + b, st.binary(max_size=9), st.binary()))
 def test_any_bytes_are_an_event_or_our_error(raw: bytes) -> None:
     """A parser of foreign bytes raises one kind of error only."""
-    try:
+    with pytest.raises(LineError):
         open_line(raw)
-    except LineError as e:
-        assert e.why
 
 
 @given(payloads, st.integers(0, 10**9), st.integers(0, 10**9))

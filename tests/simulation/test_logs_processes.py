@@ -1,0 +1,96 @@
+"""Eight processes append to one log, are killed at any moment and started again: nothing acknowledged is lost."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from projectmem_logs.reader import Problem, read_events
+from projectmem_logs.store import LogStore, init_home
+from projectmem_logs.verify import verify
+
+NOW = 1_800_000_000_000_000
+PROCESSES, EVENTS, KILLS, SECONDS_MAX = 8, 1_000, 60, 120
+
+WORKER = """
+import os, sys
+from projectmem_logs.errors import SpooledError
+from projectmem_logs.store import LogStore
+home, name, begin, end = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+ack = os.open(os.path.join(home, "..", f"ack-{name}"), os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+store = LogStore(home, wait_ms=150, segment_bytes=400_000)
+actor = {"session": name, "origin": "observed"}
+for i in range(begin, end):
+    n = i % 3 + 1
+    texts = [f"{name}:{i}:{k}" for k in range(n)]
+    try:
+        drafts = [{"kind": "note.recorded", "actor": actor, "data": {"text": t, "tags": []}} for t in texts]
+        store.append(drafts, now=1800000000000000 + i)
+    except SpooledError:
+        pass  # durable in the spool: acknowledged all the same
+    os.write(ack, f"{i}\\n".encode())
+"""
+
+
+def _acknowledged(folder: Path, name: str) -> list[int]:
+    path = folder / f"ack-{name}"
+    return [int(x) for x in path.read_text().split()] if path.exists() else []
+
+
+@pytest.mark.timeout(SECONDS_MAX * 2)
+@pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL")
+def test_nothing_acknowledged_is_lost_when_processes_are_killed(tmp_path: Path) -> None:
+    """8 x 1,000 appends of 1 to 3 events, killed and restarted: all there once, whole batches, chains and log verify."""
+    home = str(tmp_path / "home")
+    init_home(home, NOW)
+    rng = random.Random(3)
+
+    def start(k: int) -> subprocess.Popen[bytes]:
+        acked = _acknowledged(tmp_path, str(k))
+        begin = acked[-1] + 1 if acked else 0
+        # after a kill the last one may have been written without its acknowledgement: it is tried again under the same name
+        return subprocess.Popen([sys.executable, "-c", WORKER, home, str(k), str(begin), str(EVENTS)])
+
+    running = {k: start(k) for k in range(PROCESSES)}
+    kills, begun = 0, time.monotonic()
+    try:
+        while running:
+            time.sleep(0.03)
+            for k, p in list(running.items()):
+                if p.poll() is not None:
+                    assert p.returncode in (0, -signal.SIGKILL), f"worker {k} failed with {p.returncode}"
+                    del running[k]
+                    if p.returncode:
+                        running[k] = start(k)
+            if kills < KILLS and running and time.monotonic() - begun > 0.3:
+                os.kill(rng.choice(list(running.values())).pid, signal.SIGKILL)
+                kills += 1
+            assert time.monotonic() - begun < SECONDS_MAX
+    finally:
+        for p in running.values():
+            p.kill()
+            p.wait()
+    LogStore(home, segment_bytes=400_000).append([], now=NOW)  # drains what is still spooled
+
+    problems: list[Problem] = []
+    events = list(read_events(home, problems=problems))
+    report = verify(home)
+    assert report.ok and not problems and report.events == len(events), (report.problems, problems)
+    assert len(report.streams) == 1 and [e["seq"] for e in events] == list(range(1, len(events) + 1))
+    found: dict[str, int] = {}
+    for event in events:
+        if event["kind"] == "note.recorded":
+            found[event["data"]["text"]] = found.get(event["data"]["text"], 0) + 1
+    for k in range(PROCESSES):
+        acked = _acknowledged(tmp_path, str(k))
+        assert acked == list(range(EVENTS))
+        lost = [t for i in acked for part in range(i % 3 + 1) if (t := f"{k}:{i}:{part}") not in found]
+        assert not lost, lost[:5]
+    assert sum(found.values()) - len(found) <= 3 * kills, "only a killed append may be there twice, tried again"
+    assert not os.listdir(os.path.join(home, "spool"))
