@@ -210,7 +210,7 @@ def _current(folder: str, notices: list[str]) -> str:
     try:
         found = json.loads(files.read(pointer))
         name, size, version = str(found["file"]), found["bytes"], found["version"]
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return ""
     except (ValueError, KeyError, TypeError):
         raise GenerationDamaged(f"{pointer} is damaged.") from None

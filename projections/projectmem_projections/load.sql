@@ -35,7 +35,7 @@ INSERT INTO entries
 SELECT
     id, stream, seq, at_us, session, agent, harness, model, origin, hit.key, 'fail', hit.role, left(coalesce(hit.text, ''), 400),
     coalesce(hit.family, ''), d.exit_code, coalesce(d."class", ''), left(coalesce(d.signature, ''), 200),
-    left(coalesce(d.excerpt, ''), 300), d.duration_ms, coalesce(d."call", ''), coalesce(d.turn, -1), 0, '', '', '',
+    left(coalesce(d.excerpt, ''), 300), d.duration_ms, coalesce(d."call", ''), coalesce(d.turn, -1), 0, '', '',
     coalesce(hit.paths, [])
 FROM (
     SELECT f.*, unnest(hits) AS hit
@@ -60,7 +60,7 @@ FROM (
 INSERT INTO entries
 SELECT
     id, stream, seq, at_us, session, agent, harness, model, origin, hit.key, 'ok', hit.role, left(coalesce(hit.text, ''), 400),
-    coalesce(hit.family, ''), d.exit_code, '', '', '', d.duration_ms, coalesce(d."call", ''), coalesce(d.turn, -1), 0, '', '', '',
+    coalesce(hit.family, ''), d.exit_code, '', '', '', d.duration_ms, coalesce(d."call", ''), coalesce(d.turn, -1), 0, '', '',
     coalesce(hit.paths, [])
 FROM (
     SELECT f.*, unnest(hits) AS hit
@@ -110,7 +110,7 @@ INSERT INTO entries
 SELECT
     id, stream, seq, at_us, session, agent, harness, model, origin, d.key, CASE d.decision.rule WHEN 'override' THEN 'pass' ELSE 'ask' END,
     '', left(coalesce(d.text, ''), 400), '', NULL, '', '', '', NULL, coalesce(d."call", ''), coalesce(d.session.turn, -1), 0,
-    coalesce(d.decision.record, ''), '', '', []
+    coalesce(d.decision.record, ''), '', []
 FROM proposed WHERE d.key <> '' AND (d.decision.rule = 'override' OR d.decision.verdict IN ('ask', 'deny'));
 
 DROP TABLE proposed;
@@ -132,7 +132,7 @@ SELECT
     id, stream, seq, at_us, session, agent, harness, model, origin, d.key,
     CASE kind WHEN 'record.pinned' THEN 'pin' WHEN 'record.snoozed' THEN 'snooze' WHEN 'record.disputed' THEN 'dispute'
         WHEN 'record.superseded' THEN 'supersede' ELSE 'review' END,
-    '', '', '', NULL, '', '', '', NULL, '', -1, coalesce(d.until, 0), coalesce(d.record, ''), left(coalesce(d.reason, ''), 400),
+    '', left(coalesce(d.reason, ''), 400), '', NULL, '', '', '', NULL, '', -1, coalesce(d.until, 0), coalesce(d.record, ''),
     coalesce(d.by_event, ''), []
 FROM rest WHERE d.key <> ''
     AND kind IN ('record.pinned', 'record.snoozed', 'record.disputed', 'record.superseded', 'record.reviewed');

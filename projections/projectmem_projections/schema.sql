@@ -32,12 +32,13 @@ CREATE TABLE actions (
 -- The history of action keys, one row per event and key: the same entries that the gate reads (fold.py), unbounded.
 -- t: fail | ok | ask | pass | snooze | dispute | supersede | pin | review.
 -- role: part (one part of a call, or all of a call of one part), whole (a call of several parts), chain (a call of
--- several parts where the failure is known to be one part's: that part has a row of its own).
+-- several parts where the failure is known to be one part's: that part has a row of its own). text: of the action, or the
+-- reason given for a snooze, dispute, supersession, pin or review; by_event: the event that stands in a superseded one's place.
 CREATE TABLE entries (
     id VARCHAR, stream VARCHAR, seq BIGINT, at_us BIGINT, session VARCHAR, agent VARCHAR, harness VARCHAR, model VARCHAR,
     origin VARCHAR, key VARCHAR, t VARCHAR, role VARCHAR, text VARCHAR, family VARCHAR, exit_code BIGINT, "class" VARCHAR,
     signature VARCHAR, excerpt VARCHAR, duration_ms BIGINT, "call" VARCHAR, turn BIGINT, until BIGINT, record VARCHAR,
-    reason VARCHAR, by_event VARCHAR, paths VARCHAR[]
+    by_event VARCHAR, paths VARCHAR[]
 );
 
 -- What the gate answered where there was something to answer (action.proposed). record: the failure that decided.

@@ -81,7 +81,7 @@ def _judge(s: Summaries, rows: list[Row], policy: Policy, now: int) -> None:
         return
     entries: dict[str, list[Row]] = {}
     for row in s.query(
-        """SELECT key, t, at_us AS at, stream, seq, id, session, agent, harness, model, origin, until, record, reason, by_event,
+        """SELECT key, t, at_us AS at, stream, seq, id, session, agent, harness, model, origin, until, record, text, by_event AS "by",
             "class" AS cls, signature AS sig, "call", turn
         FROM entries WHERE key IN (SELECT unnest($keys)) ORDER BY at_us, stream, seq""",
         {"keys": [row["key"] for row in rows]},

@@ -207,7 +207,12 @@ def test_it_is_stale_after_an_append_and_not_after_catching_up(home: str) -> Non
 def test_applied_under_the_lock_it_is_not_stale(home: str) -> None:
     with opened(home) as snapshot:
         store = LogStore(home)
-        store.append([draft()], now=NOW, after=lambda events: snapshot.apply(events, positions=tail.positions(home)) and None)
+
+        def after(events: list[dict[str, Any]]) -> None:
+            assert snapshot.apply(events, positions=tail.positions(home))
+
+        store.append([draft()], now=NOW, after=after)
+        assert store.after_error is None
         assert not snapshot.stale(tail.positions(home))
         assert snapshot.cursor() == store.head()
 
