@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 
-from .edits import file_words
-from .hints import pick
-from .keys import key_of, text_digest
-from .model import Part
-from .tools import NOISE, PATH, URL, plain, text
+from projectmem_gate.edits import file_words
+from projectmem_gate.hints import pick
+from projectmem_gate.keys import key_of, text_digest
+from projectmem_gate.model import Part
+from projectmem_gate.tools import NOISE, PATH, URL, plain, text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from .paths import Roots
+    from projectmem_gate.paths import Roots
 
 _DEPTH = 40
 _TRACKING = ("utm_", "fbclid", "gclid")
@@ -52,15 +52,46 @@ def mcp_part(tool: str, fields: Any, escalated: bool, sha: str = "") -> Part:
     body = sha or canonical(fields)
     strings: list[str] = []
     if isinstance(fields, dict) and not sha:
-        strings = [v for k, v in sorted(fields.items()) if isinstance(v, str) and v.isascii() and 0 < len(v) <= 60 and "secret" not in v]
+        strings = [
+            v for k, v in sorted(fields.items()) if isinstance(v, str) and v.isascii() and 0 < len(v) <= 60 and "secret" not in v
+        ]
     words = pick(s for s in strings if "\\" not in s and "'" not in s and '"' not in s)
     parts = ["mcp", server, name, body] + (["escalated"] if escalated else [])
     family = f"{server} {name}".strip()[:80]
-    return Part(key_of(*parts), "mcp", family, f"{family} {body}"[:400], words, (), (("remote", server or name),) if not _looks(name) else ())
+    return Part(
+        key_of(*parts),
+        "mcp",
+        family,
+        f"{family} {body}"[:400],
+        words,
+        (),
+        (("remote", server or name),) if not _looks(name) else (),
+    )
 
 
 def _looks(name: str) -> bool:
-    return name.lower().lstrip("_").startswith(("get", "list", "search", "read", "query", "fetch", "find", "resolve", "view", "describe", "ask", "extract", "show", "status"))
+    return (
+        name.lower()
+        .lstrip("_")
+        .startswith(
+            (
+                "get",
+                "list",
+                "search",
+                "read",
+                "query",
+                "fetch",
+                "find",
+                "resolve",
+                "view",
+                "describe",
+                "ask",
+                "extract",
+                "show",
+                "status",
+            )
+        )
+    )
 
 
 def normal_url(url: str) -> str:
@@ -102,7 +133,15 @@ def read_part(tool: str, kind: str, fields: dict[str, Any], roots: Roots, cwd: s
     shown = f"{tool} {path} {canonical(rest) if rest else ''}".strip()
     effects = (("read", path),) if kind == "read" and path else ()
     words = file_words(path) if path else ()
-    return Part(key_of(*parts), kind, f"{kind} {path}"[:80] if path else plain(tool)[:80], shown[:400], words, (path,) if path else (), effects)
+    return Part(
+        key_of(*parts),
+        kind,
+        f"{kind} {path}"[:80] if path else plain(tool)[:80],
+        shown[:400],
+        words,
+        (path,) if path else (),
+        effects,
+    )
 
 
 def other_part(tool: str, fields: Any, sha: str, escalated: bool) -> Part:

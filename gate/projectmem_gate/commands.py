@@ -2,36 +2,49 @@
 
 from __future__ import annotations
 
-from . import effects
-from .hints import pick
-from .keys import key_of, text_digest
-from .model import Part
-from .options import UNSURE_WORDS, Arguments, arrange
-from .programs import TRIVIAL, is_pure, program
-from .words import GLOB, is_static, shown
+from projectmem_gate import effects
+from projectmem_gate.edits import write_part
+from projectmem_gate.hints import pick
+from projectmem_gate.keys import key_of, text_digest
+from projectmem_gate.model import Part
+from projectmem_gate.option_tables import UNSURE_WORDS
+from projectmem_gate.options import Arguments, arrange
+from projectmem_gate.programs import TRIVIAL, program
+from projectmem_gate.words import GLOB, is_static, shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .paths import Roots
-    from .shell import Command
+    from projectmem_gate.paths import Roots
+    from projectmem_gate.scope import Command
 
 _TEXT_CAP = 400
-_INTERPRETERS = frozenset("python node ruby perl php deno bun lua Rscript psql mysql sqlite3 duckdb mongosh osascript swift".split())
 _QUOTE = frozenset(" \t\n\"'\\$`|&;<>()*?[]{}#~!")
 
 
 class Built:
     """A command on its way to a Part: what effects.py and the key are made of."""
 
-    __slots__ = ("args", "command", "cwd", "family", "name", "paths", "tokens")
+    __slots__ = ("args", "command", "cwd", "family", "name", "paths", "roots", "tokens")
 
-    def __init__(self, command: Command, name: str, args: Arguments, cwd: str) -> None:
-        self.command, self.name, self.args, self.cwd = command, name, args, cwd
+    def __init__(self, command: Command, name: str, args: Arguments, cwd: str, roots: Roots) -> None:
+        self.command, self.name, self.args, self.cwd, self.roots = command, name, args, cwd, roots
         self.tokens: list[str] = []
         self.paths: list[str] = []
         self.family = name
+
+    def operands(self) -> list[str]:
+        """Words that are not options."""
+        return [w for w in self.args.operands if w[:1] != "-"]
+
+    def flags(self) -> list[str]:
+        """Names of the options, those that do not matter to the identity included where they were written plainly."""
+        return [o for o, _ in self.args.options] + [w for w in self.args.verbatim if w[:1] == "-"]
+
+    def seen(self, word: str) -> str:
+        """Canonical name of a path as this command sees it."""
+        return self.roots.name(word, self.cwd)
 
 
 def _looks_like_path(word: str) -> bool:
@@ -56,7 +69,7 @@ def _path_word(word: str, built: Built, roots: Roots, keep_dot: bool) -> str:
         return word
     if "://" in word or "\n" in word or (" " in word and head not in ("/", ".")) or any(c < "\x08" and c != GLOB for c in word):
         return word
-    if roots.windows and word[1:2] == ":" or head == "/":
+    if (roots.windows and word[1:2] == ":") or head == "/":
         plain, _, node = word.partition("::")  # pytest node ids
         seen = roots.seen_from(plain, built.cwd) + ("::" + node if node else "")
         return "./" + seen if keep_dot and seen[:1] not in ("/", ".") else seen
@@ -83,11 +96,11 @@ def build(command: Command, keys: Sequence[str], stdin_texts: Sequence[Command],
     args = arrange(name if not module else module[-1], rest)
     if args.directory and not command.remote:
         cwd = roots.name(args.directory, cwd) if is_static(args.directory) else "?" + shown(args.directory)
-    built = Built(command, name, args, cwd)
+    built = Built(command, name, args, cwd, roots)
     keep_dot = "d" in args.traits
     built.tokens = [name, *module, *args.subs]
     if args.loose:
-        skip = 1 if "x" in args.traits and not any(o in ("--regexp", "--file", "-e") for o, _ in args.options) else 0
+        skip = 1 if "x" in args.traits and not _explicit(args) else 0
         for option, value in args.options:
             built.tokens.append(option if not value else f"{option}={_path_word(value, built, roots, keep_dot)}")
         operands = [w if i < skip else _path_word(w, built, roots, keep_dot) for i, w in enumerate(args.operands)]
@@ -97,9 +110,8 @@ def build(command: Command, keys: Sequence[str], stdin_texts: Sequence[Command],
             args.tail = [_path_word(w, built, roots, keep_dot) for w in args.tail]
             built.tokens += ["--", *args.tail]
     else:
-        args.verbatim = _verbatim(name, args, built, roots, keep_dot)
+        args.verbatim = _verbatim(args, built, roots, keep_dot)
         built.tokens += args.verbatim
-        args.operands = [w for w in args.verbatim if w[:1] != "-"]
     built.paths = _paths(built, roots)
     free = "p" in args.traits and _free_of_cwd(built, roots)
     built.family = _family(built, module)
@@ -140,44 +152,63 @@ def _python(rest: list[str]) -> tuple[str, list[str], list[str]]:
     return "python", [*options, *rest], []
 
 
-def _verbatim(name: str, args: Arguments, built: Built, roots: Roots, keep_dot: bool) -> list[str]:
+def _verbatim(args: Arguments, built: Built, roots: Roots, keep_dot: bool) -> list[str]:
+    """Arguments in the order they were written, paths canonical; operands (a script or pattern left out) go to args.operands."""
     out: list[str] = []
-    text_next = "x" in args.traits
+    scripted = "x" in args.traits
+    text_next, explicit = False, any(w in _SCRIPT_OPTIONS for w in args.verbatim)
+    first = scripted and not explicit
     for word in args.verbatim:
-        if word[:1] == "-":
+        if text_next:
+            text_next = False
+        elif word[:1] == "-" and len(word) > 1:
             option, eq, value = word.partition("=")
             if eq and word.startswith("--") and is_static(value):
                 word = option + "=" + _path_word(value, built, roots, keep_dot)
-            if "x" in args.traits and option in ("-e", "-f", "-pe", "-ne"):
-                text_next = True
-        elif text_next:
-            text_next = False
+            text_next = scripted and word in _SCRIPT_OPTIONS
+        elif first:
+            first = False
         else:
             word = _path_word(word, built, roots, keep_dot)
+            args.operands.append(word)
         out.append(word)
     for option, value in args.options:
         out.append(option if not value else f"{option}={value}")
     return out
 
 
+_SCRIPT_OPTIONS = ("-e", "-f", "-pe", "-ne", "-F", "-v", "--expression", "--file")
+
+
+_GIT_PATHS = ("add", "rm", "mv", "restore", "blame", "check-ignore", "apply")
+_NO_PATHS = ("gh", "docker", "kubectl", "curl", "npm", "pnpm", "yarn", "pip", "brew", "bd", "ssh", "find", "which", "tr")
+
+
 def _paths(built: Built, roots: Roots) -> list[str]:
+    """Files that the command names, as canonical names; refs, hosts and patterns are none."""
+    args, found = built.args, []
     if built.command.remote:
         return []
-    args, found = built.args, []
-    words = list(args.operands) + (args.tail or [])
-    if "x" in args.traits:
-        words = words[1:] if args.loose else words
+    words = list(args.operands)
+    if args.loose and "x" in args.traits and not _explicit(args):
+        words = words[1:]
+    if built.name == "git" and args.subs[:1] and args.subs[0] not in _GIT_PATHS:
+        words = []
+    elif built.name in _NO_PATHS:
+        words = [w for w in words if w[:1] in "./" and w != "."] if built.name != "tr" else []
+    words += args.tail or []
     if built.name[:1] in (".", "/"):
         words.insert(0, built.name)
-    everything = "p" in args.traits
     for word in words:
         word = word.partition("::")[0] if "::" in word else word
-        if is_static(word) and word and (everything or _looks_like_path(word)) and len(word) < 300 and "\n" not in word:
-            if word[:3] == "//x" or word.startswith("//"):
-                found.append(word[2:] or ".")
-            else:
-                found.append(roots.name(word, built.cwd))
+        if is_static(word) and ("p" in args.traits or _looks_like_path(word)) and 0 < len(word) < 300 and "\n" not in word:
+            found.append((word[2:] or ".") if word.startswith("//") else roots.name(word, built.cwd))
     return list(dict.fromkeys(found))[:32]
+
+
+def _explicit(args: Arguments) -> bool:
+    """The pattern or script is given by an option, so the first operand is a path."""
+    return any(o in ("--regexp", "--file", "-e") for o, _ in args.options)
 
 
 def _free_of_cwd(built: Built, roots: Roots) -> bool:
@@ -185,31 +216,44 @@ def _free_of_cwd(built: Built, roots: Roots) -> bool:
     args, cwd = built.args, built.cwd
     if cwd[:1] == "?" or built.command.remote:
         return False
-    if args.loose:
-        skip = 1 if "x" in args.traits and not any(o in ("--regexp", "--file") for o, _ in args.options) else 0
-        words = args.operands[skip:] + (args.tail or [])
-    else:
-        words = [w for w in args.verbatim if w[:1] != "-"]
-        if "x" in args.traits:
-            words = words[1:]
+    words = args.operands + (args.tail or [])
+    if args.loose and "x" in args.traits and not _explicit(args):
+        words = words[1:]
     if not words or not all(_nameable(w) for w in words):
         return False
     wanted = set(words)
-    seen_operator = False
     for i in range(len(built.tokens) - 1, 0, -1):
         word = built.tokens[i]
-        if word in wanted and not seen_operator:
+        if word in wanted:
             built.tokens[i] = word[2:] if word.startswith("//") else roots.name(word, cwd)
     return True
 
 
 def _nameable(word: str) -> bool:
-    return word not in (".", "..", "-", "") and not word.endswith("/..") and all(c >= "\x08" or c == GLOB for c in word) and word[:2] != "\x01~"
+    return (
+        word not in (".", "..", "-", "")
+        and not word.endswith("/..")
+        and all(c >= "\x08" or c == GLOB for c in word)
+        and word[:2] != "\x01~"
+    )
 
 
 def _family(built: Built, module: list[str]) -> str:
     name, args = built.name, built.args
-    if module and module[-1] in ("pytest", "mypy", "black", "isort", "flake8", "unittest", "pylint", "ruff", "tox", "nox", "build", "venv"):
+    if module and module[-1] in (
+        "pytest",
+        "mypy",
+        "black",
+        "isort",
+        "flake8",
+        "unittest",
+        "pylint",
+        "ruff",
+        "tox",
+        "nox",
+        "build",
+        "venv",
+    ):
         return module[-1]
     words = [name, *module[-2:], *args.subs]
     if name in ("python", "node", "ruby", "deno", "bun", "perl", "php", "bash", "sh", "zsh") and not module and len(words) == 1:
@@ -261,70 +305,66 @@ def _write_target(built: Built) -> tuple[str, str] | None:
     return None
 
 
-def _part(
-    built: Built, cwd: str, keys: Sequence[str], before: Sequence[Command], roots: Roots, escalated: bool
-) -> Part:
+def _part(built: Built, cwd: str, keys: Sequence[str], before: Sequence[Command], roots: Roots, escalated: bool) -> Part:
     command = built.command
     env = [f"{k}={v}" for k, v in sorted(command.env.items())]
     stdin = _stdin(built, keys, before, roots)
-    target = _write_target(built)
+    target = None if command.remote else _write_target(built)
     tokens = list(built.tokens)
     written = ""
-    if target is not None and not command.remote:
+    if target is not None:
         written = roots.name(target[1], command.cwd) if is_static(target[1]) else target[1]
         if built.name in ("cat", "tee") and (built.name == "tee" or len(command.argv) == 1) and target[0] == ">":
             kind, content = command.stdin
-            if kind == "text" and is_static(content) and not escalated and not command.under and not env:
-                return _written(written, content, roots, built)
+            if kind == "text" and is_static(content) and not (escalated or command.under or command.inside or env):
+                return _written(written, content, built)
         tokens += [target[0], written]
-    fields = ["sh", cwd, *env, "\x1e", *command.under, "\x1e", *tokens, "\x1e", stdin]
+    fields = ["sh", cwd, *env, "\x1e", *command.under, "\x1e", *command.inside, "\x1e", *tokens, "\x1e", stdin]
     if escalated:
         fields.append("escalated")
-    trivial = (built.name in TRIVIAL or not built.name) and target is None
-    text = " ".join([quoted(w) for w in (*env, *command.under, *tokens)])
-    if stdin[:2] == "<<":
-        text += " <<" + stdin[2:10]
-    elif stdin[:1] == "<":
-        text += " < " + stdin[1:]
-    if cwd not in ("", "."):
-        text = f"({cwd}) {text}"
     paths = built.paths if not written or not is_static(written) else [*built.paths, written]
+    trivial = (built.name in TRIVIAL or not built.name) and target is None
     return Part(
         key_of(*fields),
         "sh",
         built.family or "shell",
-        text[:_TEXT_CAP],
-        _words(built, tokens),
+        _text(built, cwd, [*env, *command.under, *tokens], stdin),
+        _words(built),
         tuple(paths),
         effects.of(built, roots, written),
         trivial,
     )
 
 
-def _written(path: str, content: str, roots: Roots, built: Built) -> Part:
-    from .edits import write_part
+def _text(built: Built, cwd: str, words: Sequence[str], stdin: str) -> str:
+    """The readable form: the command first, where and in what it runs behind it."""
+    text = " ".join([quoted(w) for w in words])
+    if stdin[:2] == "<<":
+        text += " <<" + stdin[2:10]
+    elif stdin[:1] == "<":
+        text += " < " + stdin[1:]
+    notes = [shown(i) for i in built.command.inside]
+    if cwd not in ("", "."):
+        notes.insert(0, f"in {cwd}")
+    return (text + f"  # {', '.join(notes)}" if notes else text)[:_TEXT_CAP]
 
-    part = write_part(path, content, "", False)
+
+def _written(path: str, content: str, built: Built) -> Part:
+    """`cat > f <<'EOF'` is the write of that file, whatever the tool."""
+    part = write_part(path, content)
     part.kind = "sh"
-    part.family = f"edit {path}"
+    part.text = f"{built.name} > {path} <<{text_digest(content)[:8]}"
     return part
 
 
-def _words(built: Built, tokens: Sequence[str]) -> tuple[str, ...]:
+def _words(built: Built) -> tuple[str, ...]:
     """Program, subcommand and file names that every spelling of this command contains."""
-    names: list[str] = []
-    name = built.name.rsplit("/", 1)[-1]
-    if is_static(built.name):
-        names.append(name)
-    if built.name == "docker" and built.args.subs[:1] == ["compose"]:
-        names.append("compose")
-    names += [s for s in built.args.subs if s not in UNSURE_WORDS]
+    candidates: list[str] = []
+    if is_static(built.name) and built.command.argv[:1] != ["test"]:
+        candidates.append(built.name.rsplit("/", 1)[-1])
+    candidates += [s for s in built.args.subs if s not in UNSURE_WORDS]
     for word in reversed(built.args.operands):
         base = word.partition("::")[0].rstrip("/").rsplit("/", 1)[-1]
-        if is_static(base) and base not in (".", "..") and len(base) < 80 and "secret" not in base:
-            names.append(base)
-    return pick(n for n in names if n.isascii() and n not in (".", ".."))
-
-
-def is_trivial_pure(command: Command) -> bool:
-    return is_pure(command.argv)
+        if is_static(base) and len(base) < 80 and "secret" not in base:
+            candidates.append(base)
+    return pick(candidates)

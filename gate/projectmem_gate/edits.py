@@ -1,15 +1,15 @@
 """[H] Identity of edits, writes and patches: the path and what is taken out and put in, whatever the tool.
 
-An edit is (path, removed lines, added lines) after the context that both sides share at their ends is stripped, so that the
-same hunk through Edit, MultiEdit, str_replace or a one-hunk apply_patch has one key. A patch or multi-edit of several
-hunks is a sequence of parts.
+An edit is (path, old text, new text), context included: an edit that failed because its context did not match is another edit
+once the context is put right. A hunk of a patch gives the old and new text that it stands for, so that the same change through
+Edit, MultiEdit, str_replace or apply_patch has one key. A patch or multi-edit of several hunks is a sequence of parts.
 """
 
 from __future__ import annotations
 
-from .hints import pick
-from .keys import key_of, text_digest
-from .model import Part
+from projectmem_gate.hints import pick
+from projectmem_gate.keys import key_of, text_digest
+from projectmem_gate.model import Part
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,69 +24,47 @@ def file_words(path: str) -> tuple[str, ...]:
     return pick([base]) if base not in (".", "..") and "secret" not in base else ()
 
 
-def _trim(old: str, new: str) -> tuple[list[str], list[str]]:
-    """Removed and added lines without the whole lines that both share at the start and the end."""
-    a = old.replace("\r\n", "\n").split("\n")
-    b = new.replace("\r\n", "\n").split("\n")
-    n = 0
-    while n < len(a) and n < len(b) and a[n] == b[n]:
-        n += 1
-    m = 0
-    while m < len(a) - n and m < len(b) - n and a[-1 - m] == b[-1 - m]:
-        m += 1
-    return a[n : len(a) - m], b[n : len(b) - m]
-
-
-def hunk_part(path: str, old: str, new: str, *, all_of_them: bool = False, sha: str = "", escalated: bool = False, kind: str = "edit") -> Part:
-    """One replacement in one file. `sha` stands for the content where old and new were trimmed by a transcript."""
-    removed, added = _trim(old, new)
-    if sha:
-        body = ("sha", sha)
-    elif not removed and not added:
-        body = ("same", text_digest(old))
-    elif not removed or not added:
-        # a pure insertion or deletion says where only through its context
-        body = ("at", text_digest("\n".join(removed)) + text_digest("\n".join(added)) + _anchor(old, new))
-    else:
-        body = ("hunk", text_digest("\n".join(removed)) + text_digest("\n".join(added)))
-    fields = ["edit", path, *body]
-    if all_of_them:
-        fields.append("all")
-    if escalated:
-        fields.append("escalated")
-    first = next((line.strip() for line in removed if line.strip()), "")
-    then = next((line.strip() for line in added if line.strip()), "")
-    text = f"edit {path}: {first[:140]!s} -> {then[:140]!s}"
-    effects = [("edit", path)] if path else []
-    name = path.rsplit("/", 1)[-1]
-    if name == ".env" or name.startswith(".env.") or name == ".envrc":
-        effects.append(("env", path))
-    return Part(key_of(*fields), kind, f"edit {path}", text[:400], file_words(path), (path,) if path else (), tuple(effects))
-
-
-def _anchor(old: str, new: str) -> str:
-    """For pure insertions: the shared text around it, as far as the edit shows it, one line either side."""
+def _changed(old: str, new: str) -> tuple[str, str]:
+    """The first line that goes and the first that comes, for people."""
     a, b = old.split("\n"), new.split("\n")
     n = 0
     while n < len(a) and n < len(b) and a[n] == b[n]:
         n += 1
-    m = 0
-    while m < len(a) - n and m < len(b) - n and a[-1 - m] == b[-1 - m]:
-        m += 1
-    before = a[n - 1] if n else ""
-    after = a[len(a) - m] if m else ""
-    return text_digest(before if before.strip() else after)
+    gone = next((line.strip() for line in a[n:] if line.strip()), "")
+    come = next((line.strip() for line in b[n:] if line.strip()), "")
+    return gone[:140], come[:140]
 
 
-def write_part(path: str, content: str, sha: str, escalated: bool) -> Part:
+def hunk_part(
+    path: str, old: str, new: str, *, all_of_them: bool = False, sha: str = "", escalated: bool = False, kind: str = "edit"
+) -> Part:
+    """One replacement in one file. `sha` stands for the content where old and new were trimmed by a transcript."""
+    old, new = old.replace("\r\n", "\n"), new.replace("\r\n", "\n")
+    if old.endswith("\n") and new.endswith("\n"):
+        old, new = old[:-1], new[:-1]  # a patch has lines, an edit text: the last newline is no difference
+    fields = ["edit", path, *(("sha", sha) if sha else ("hunk", text_digest(old), text_digest(new)))]
+    if all_of_them:
+        fields.append("all")
+    if escalated:
+        fields.append("escalated")
+    gone, come = _changed(old, new)
+    text = f"edit {path}: {gone} -> {come}"
+    return Part(key_of(*fields), kind, f"edit {path}", text[:400], file_words(path), (path,) if path else (), _effects(path))
+
+
+def _effects(path: str) -> tuple[tuple[str, str], ...]:
+    name = path.rsplit("/", 1)[-1]
+    if name == ".env" or name.startswith(".env.") or name == ".envrc":
+        return ("edit", path), ("env", path)
+    return (("edit", path),)
+
+
+def write_part(path: str, content: str, sha: str = "", escalated: bool = False) -> Part:
     """The whole file is written. `sha` stands for the content where a transcript trimmed it."""
     body = sha or text_digest(content.replace("\r\n", "\n").rstrip("\n"))
     fields = ["write", path, body] + (["escalated"] if escalated else [])
-    effects = [("edit", path)] if path else []
-    name = path.rsplit("/", 1)[-1]
-    if name == ".env" or name.startswith(".env.") or name == ".envrc":
-        effects.append(("env", path))
-    return Part(key_of(*fields), "write", f"edit {path}", f"write {path} {body[:8]}", file_words(path), (path,) if path else (), tuple(effects))
+    text = f"write {path} {body[:8]}"
+    return Part(key_of(*fields), "write", f"edit {path}", text, file_words(path), (path,) if path else (), _effects(path))
 
 
 class FilePatch:
@@ -185,8 +163,3 @@ def _unified(lines: Sequence[str]) -> list[FilePatch]:
                 _hunk_line(line, old, new)
     _flush(current, old, new)
     return out
-
-
-def split_hunk(old: str, new: str) -> list[tuple[str, str]]:
-    """A hunk with unchanged lines between its changes, as one (old, new) per run of changes when the runs align by context."""
-    return [(old, new)]

@@ -1,10 +1,10 @@
 """[H] What a command may change, or teach, if it succeeds: the pairs (type, subject) that freshness goes by.
 
-    edit PATH        a file was written, moved, deleted, patched, formatted       install MANAGER  packages or tools came or went
-    login TOOL       credentials may have changed          checkout ""   the working tree as a whole (switch, pull, merge, stash)
-    env NAME         a variable or a file of variables     service NAME  a server or container was started or stopped
-    read PATH        a file's content is now known         build FAMILY  outputs were generated (mends a later run, not a test)
-    git SUBCOMMAND   index, commits or remotes, not files  remote TOOL   something on another machine (gh, ssh, curl -X POST)
+    edit PATH        a file was written, moved, deleted, formatted ("" = some)    checkout ""  the working tree as a whole
+    install MANAGER  packages or tools came or went         login TOOL    credentials may have changed
+    env NAME         variables or a file of them            service NAME  a server, container or database was changed
+    read PATH        a file's content is now known          build FAMILY  outputs were generated (mends a later run)
+    git SUBCOMMAND   index, commits, remotes; not files     remote TOOL   something on another machine (gh, ssh, curl -X POST)
     any PROGRAM      a program that may have changed anything
 
 Looking (ls, grep, git status) and verifying (tests, linters, type checkers) mend nothing and give nothing.
@@ -12,25 +12,34 @@ Looking (ls, grep, git status) and verifying (tests, linters, type checkers) men
 
 from __future__ import annotations
 
-from .programs import PURE, is_pure, program
-from .words import is_static, shown
+from projectmem_gate import snippets, tasks
+from projectmem_gate.lines import names
+from projectmem_gate.programs import PURE, TRIVIAL, is_pure, program
+from projectmem_gate.words import is_static, shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .commands import Built
-    from .paths import Roots
+    from projectmem_gate.commands import Built
+    from projectmem_gate.paths import Roots
 
-_READERS = frozenset("cat head tail less more bat nl tac sed".split())
-_VERIFIERS = frozenset(
-    """pytest mypy pyright flake8 pylint tox nox jest vitest mocha ava tap eslint tslint stylelint shellcheck hadolint yamllint
-    actionlint markdownlint golangci-lint staticcheck govulncheck tsc vue-tsc knip depcheck bandit semgrep trivy unittest
-    playwright cypress phpunit rspec rubocop ctest bats act clippy phpstan psalm ktlint swiftlint detekt checkstyle vulture
-    deadcode gocyclo ineffassign errcheck codespell cspell hyperfine lychee""".split()
+Effects = tuple[tuple[str, str], ...]
+Pairs = list[tuple[str, str]]
+
+_READERS = names("cat head tail less more bat nl tac sed")
+_FILE_TOOLS = names("rm mv cp mkdir rmdir touch ln chmod chown truncate patch rsync install dos2unix unlink shred tee")
+_VERIFIERS = names(
+    """
+    pytest mypy pyright flake8 pylint tox nox jest vitest mocha ava tap eslint tslint stylelint shellcheck hadolint
+    yamllint actionlint markdownlint golangci-lint staticcheck govulncheck tsc vue-tsc knip depcheck bandit semgrep
+    trivy unittest playwright cypress phpunit rspec rubocop ctest bats act clippy phpstan psalm ktlint swiftlint
+    detekt checkstyle vulture deadcode gocyclo ineffassign errcheck codespell cspell hyperfine lychee pyflakes
+    pycodestyle pydocstyle radon jscpd
+    """
 )
-_VERIFY_WORDS = ("test", "lint", "check", "typecheck", "type-check", "tsc", "e2e", "spec", "verify", "validate", "vet", "ci", "audit", "coverage")
-_BUILD_WORDS = ("build", "compile", "codegen", "generate", "bundle", "gen", "proto", "prebuild", "package", "dist")
-_FORMAT_WORDS = ("fmt", "format", "fix", "prettier")
-_RUNNERS = frozenset("npm pnpm yarn bun deno make just task mise turbo nx composer rake gulp grunt lerna ng gradle mvn ./gradlew ./mvnw".split())
+_LOOKING_MODULES = names("compileall py_compile json.tool doctest timeit site platform tokenize ast this dis pydoc sysconfig")
+_FORMATTERS = names(
+    "gofmt goimports gofumpt black isort prettier biome rustfmt shfmt ruff autopep8 yapf dprint taplo stylua clang-format"
+)
 _MANAGERS = {
     "npm": "install ci uninstall update link audit dedupe rebuild prune",
     "pnpm": "install add remove update up link rebuild dedupe import approve-builds",
@@ -44,220 +53,261 @@ _MANAGERS = {
     "pipenv": "install uninstall sync update",
     "cargo": "add install remove update fetch uninstall",
     "go": "get mod install work",
-    "rustup": "*",
-    "brew": "install remove upgrade tap link update unlink reinstall",
-    "apt": "*", "apt-get": "*", "dnf": "*", "yum": "*", "apk": "*", "pacman": "*", "port": "*", "choco": "*", "winget": "*", "snap": "*",
-    "gem": "install uninstall update", "bundle": "install update add", "composer": "install require update remove", "mix": "deps.get",
-    "conda": "install create remove update env", "mamba": "install create remove update", "mise": "install use trust up", "asdf": "install global local plugin",
-    "nvm": "install use", "fnm": "install use", "volta": "install pin", "corepack": "*", "pre-commit": "install", "playwright": "install",
-    "dotnet": "restore add", "flutter": "pub", "dart": "pub", "helm": "repo", "terraform": "init", "tofu": "init", "gh": "extension",
-    "npx": "", "easy_install": "*", "cpan": "*", "luarocks": "install", "opam": "install", "stack": "install", "cabal": "install",
-    "virtualenv": "*", "venv": "*",
-}  # fmt: skip
-_SERVICES = frozenset("systemctl service launchctl supervisorctl pm2 kill pkill killall pg_ctl pg_ctlcluster redis-server redis-cli mongod nginx colima minikube kind fuser".split())
-_CHECKOUT = frozenset("switch pull merge rebase reset stash cherry-pick revert am clean bisect clone".split())
-_GIT_INDEX = frozenset("add commit push fetch remote branch tag config worktree gc prune update-index update-ref submodule init notes rm mv sparse-checkout".split())
-_DATA = frozenset("psql mysql sqlite3 duckdb mongosh alembic prisma knex sequelize typeorm flyway dbmate".split())
-_WRITERS = ("'w'", '"w"', "'a'", '"a"', "'wb'", '"wb"', "'r+'", '"r+"', "write_text", "write_bytes", ".write(", "os.remove", "unlink", "rename(", "replace(os",
-            "shutil", "subprocess", "os.system", "mkdir", "makedirs", "rmtree", "writeFile", "appendFile", "rmSync", "execSync", "spawn", "mode='w", "to_csv",
-            "savefig", ".save(", "dump(", "extractall", "symlink", "copyFile", "cpSync", "exec(", "Popen", "INPLACE", "json.dump(", "File.write", "touch(")  # fmt: skip
-
-Effects = tuple[tuple[str, str], ...]
+    "brew": "install remove upgrade tap link update unlink reinstall uninstall",
+    "gem": "install uninstall update",
+    "bundle": "install update add",
+    "composer": "install require update remove",
+    "mix": "deps.get",
+    "conda": "install create remove update env",
+    "mamba": "install create remove update",
+    "mise": "install use trust up",
+    "asdf": "install global local plugin",
+    "nvm": "install use",
+    "fnm": "install use",
+    "volta": "install pin",
+    "pre-commit": "install",
+    "playwright": "install",
+    "dotnet": "restore add",
+    "flutter": "pub",
+    "dart": "pub",
+    "helm": "repo",
+    "terraform": "init",
+    "tofu": "init",
+    "gh": "extension",
+    "luarocks": "install",
+    "opam": "install",
+    "stack": "install",
+    "cabal": "install",
+    **dict.fromkeys(
+        ("apt", "apt-get", "dnf", "yum", "apk", "pacman", "port", "choco", "winget", "snap", "rustup", "corepack"), "*"
+    ),
+    **dict.fromkeys(("virtualenv", "venv", "easy_install", "cpan"), "*"),
+}
+_SERVICES = names(
+    """
+    systemctl service launchctl supervisorctl pm2 kill pkill killall pg_ctl pg_ctlcluster redis-server redis-cli
+    mongod nginx colima minikube kind fuser psql mysql sqlite3 duckdb mongosh alembic prisma knex sequelize typeorm
+    flyway dbmate
+    """
+)
+_REMOTE = names("gh glab bd aws gcloud az linear vercel netlify fly heroku supabase workmux entire jira")
+_LOOKING = names(
+    """
+    view list status diff checks show describe get ls log logs search info capture explain help watch whoami inspect
+    stale ready doctor agent-help version outdated ping
+    """
+)
+_CHECKOUT = names(
+    "switch pull merge rebase reset stash cherry-pick revert am clean bisect clone submodule read-tree checkout-index"
+)
+_GIT_LOOKS = names(
+    """
+    status log diff show blame grep ls-files ls-tree ls-remote rev-parse rev-list describe shortlog cat-file show-ref
+    for-each-ref merge-base name-rev reflog count-objects check-ignore check-attr fsck diff-tree diff-files diff-index
+    whatchanged var version help range-diff cherry verify-commit verify-tag symbolic-ref hash-object show-branch
+    archive bundle format-patch stripspace
+    """
+)
 
 
 def of(built: Built, roots: Roots, written: str) -> Effects:
     """Effects of a built command; `written` is the file it writes as a whole, "" when none."""
     command = built.command
-    out: list[tuple[str, str]] = []
     if command.remote:
-        return (("remote", "ssh"),) if not is_pure(command.argv) else ()
+        return () if is_pure(command.argv) else (("remote", "ssh"),)
+    out: Pairs = []
     for _, target in command.writes:
-        if is_static(target):
-            path = roots.name(target, command.cwd)
-            out.append(("edit", path))
-            if _is_env_file(path):
-                out.append(("env", path))
-        else:
-            out.append(("any", "shell"))
-    if written and is_static(written) and ("edit", written) not in out:
-        out.append(("edit", written))
-    if built.name:
+        out += file_edit(roots.name(target, command.cwd)) if is_static(target) else [("edit", "")]
+    if written and is_static(written):
+        out += file_edit(written)
+    if built.name and not _asks_for_help(built):
         out += _program(built, roots)
     return tuple(dict.fromkeys(out))[:32]
 
 
-def _is_env_file(path: str) -> bool:
+def file_edit(path: str) -> Pairs:
+    """Effects of writing one file."""
     name = path.rsplit("/", 1)[-1]
-    return name == ".env" or name.startswith(".env.") or name == ".envrc"
+    if name == ".env" or name.startswith(".env.") or name == ".envrc":
+        return [("edit", path), ("env", path)]
+    return [("edit", path)]
 
 
-def _program(built: Built, roots: Roots) -> list[tuple[str, str]]:
-    name, args = built.name, built.args
-    subs = args.subs
-    sub = subs[0] if subs else ""
-    operands = [w for w in args.operands if w[:1] != "-"]
-    flags = [o for o, _ in args.options] + [w for w in args.verbatim if w[:1] == "-"]
-    if "--help" in flags or "--version" in flags or operands[:1] == ["--help"]:
-        return []
+def _asks_for_help(built: Built) -> bool:
+    words = built.command.argv[1:]
+    return any(w in ("--help", "--version") for w in words[:6]) or (
+        len(words) == 1 and words[0] in ("-h", "-V", "-v", "help", "version")
+    )
+
+
+def _program(built: Built, roots: Roots) -> Pairs:
+    name, subs, operands = built.name, built.args.subs, built.operands()
+    sub, flags = subs[0] if subs else "", built.flags()
     if name == "git":
         return _git(built, roots, sub, operands, flags)
-    if name in ("export", "declare", "typeset", "local"):
+    if name in ("export", "declare", "typeset"):
         return [("env", shown(w).partition("=")[0]) for w in operands]
     if name in ("source", "."):
         return [("env", built.paths[0] if built.paths else "")]
-    if name in ("rm", "mv", "cp", "mkdir", "rmdir", "touch", "ln", "chmod", "chown", "truncate", "patch", "rsync", "install", "dos2unix"):
-        return _edits(built) or [("any", name)]
-    if name in ("sed", "perl") and any(f[:2] == "-i" or f.startswith("--in-place") or f in ("-pi", "-ni", "-pie") or (f[:2] in ("-n", "-E", "-r", "-p") and "i" in f) for f in flags):
-        return _edits(built, last=True) or [("any", name)]
-    if name in ("tee",):
-        return _edits(built)
-    found = _known(built, name, sub, subs, operands, flags)
-    if found is not None:
-        return found
+    if name in _FILE_TOOLS:
+        return [e for p in built.paths for e in file_edit(p)] or [("edit", "")]
+    if name in ("sed", "perl") and any(_in_place(name, f) for f in flags):
+        return [e for p in built.paths for e in file_edit(p)] or [("edit", "")]
+    if name == "find" and "-delete" in flags:
+        return [("edit", p) for p in built.paths]
     if name in _READERS:
         return [("read", p) for p in built.paths[:4]]
-    if name in PURE:
-        return _edits(built) if name == "find" and "-delete" in flags else []
-    return _script(built, name, operands)
+    if name in PURE or name in TRIVIAL or name == "projectmem":
+        return []
+    if name in ("docker", "podman", "kubectl", "helm"):
+        return _containers(name, sub, subs, operands)
+    found = _known(built, name, sub, subs, operands, flags)
+    return _script(built, name, operands) if found is None else found
 
 
-def _edits(built: Built, last: bool = False) -> list[tuple[str, str]]:
-    paths = built.paths
-    if last and len(paths) > 1 and "/" in paths[0] and not _has_suffix(paths[0]):
-        paths = paths[1:]
-    return [("edit", p) for p in paths]
+def _in_place(name: str, flag: str) -> bool:
+    return flag[:2] == "-i" or flag.startswith("--in-place") or (flag[:2] in ("-n", "-E", "-r", "-p", "-s", "-z") and "i" in flag)
 
 
-def _has_suffix(path: str) -> bool:
-    return "." in path.rsplit("/", 1)[-1]
-
-
-def _git(built: Built, roots: Roots, sub: str, operands: list[str], flags: list[str]) -> list[tuple[str, str]]:
+def _git(built: Built, roots: Roots, sub: str, operands: list[str], flags: list[str]) -> Pairs:
     tail = built.args.tail
     if sub in ("checkout", "restore"):
-        named = tail if tail is not None else operands if sub == "restore" else None
         if "--staged" in flags and "--worktree" not in flags:
             return [("git", "restore")]
-        if named and "." not in named:
-            return [("edit", roots.name(shown(w), built.cwd)) for w in named[:16]]
+        files = tail if tail is not None else operands if sub == "restore" else None
+        if files and "." not in files:
+            return [("edit", roots.name(shown(w), built.cwd)) for w in files[:16]]
         return [("checkout", "")]
     if sub in ("rm", "mv"):
-        return [("edit", p) for p in built.paths] + [("git", sub)]
+        return [*[("edit", p) for p in built.paths], ("git", sub)]
     if sub == "apply":
         return [] if "--check" in flags or "--stat" in flags else [("checkout", "")]
-    if sub == "stash" and built.args.subs[1:2] and built.args.subs[1] in ("list", "show"):
+    second = built.args.subs[1] if len(built.args.subs) > 1 else ""
+    if (
+        sub in _GIT_LOOKS
+        or second in ("list", "show", "get-url", "status")
+        or (sub == "clean" and ("-n" in flags or "--dry-run" in flags))
+    ):
         return []
-    if sub == "reset" and ("--soft" in flags or ("--hard" not in flags and "--merge" not in flags and "--keep" not in flags)):
+    if sub == "reset" and not any(f in flags for f in ("--hard", "--merge", "--keep")):
         return [("git", "reset")]
-    if sub == "clean" and ("-n" in flags or "--dry-run" in flags):
-        return []
     if sub in _CHECKOUT:
         return [("checkout", "")]
-    if sub in ("branch", "tag", "remote", "worktree", "config", "submodule") and is_pure(["git", "status"]) and not operands and len(built.args.subs) < 2:
+    if sub in ("branch", "tag", "remote", "worktree", "config") and not operands and not second:
         return []
-    if sub == "submodule":
-        return [("checkout", "")]
-    if sub in _GIT_INDEX:
-        return [("git", sub)]
-    return []
+    if sub == "config" and any(f.startswith(("--get", "-l", "--list", "--show")) for f in flags):
+        return []
+    return [("git", sub)] if sub else []
 
 
-def _known(
-    built: Built, name: str, sub: str, subs: list[str], operands: list[str], flags: list[str]
-) -> list[tuple[str, str]] | None:
-    """Installers, logins, services, verifiers, builds, remote tools; None when the program is none of these."""
+def _known(built: Built, name: str, sub: str, subs: list[str], operands: list[str], flags: list[str]) -> Pairs | None:
+    """Logins, tasks, installers, services, verifiers, remote tools, formatters; None when the program is none of these."""
     words = [*subs, *operands[:2]]
-    if any(w in ("login", "signin", "configure", "logout") for w in words[:2]) or (sub == "auth" and words[1:2] and words[1] not in ("status", "list", "token")):
+    if any(w in ("login", "signin", "configure", "logout") for w in words[:2]) or (
+        sub == "auth" and words[1:2] and words[1] not in ("status", "list", "token")
+    ):
         return [("login", name)]
-    if name in ("ssh-add", "kinit", "aws-vault", "op", "saml2aws", "gcloud-auth"):
+    if name in ("ssh-add", "kinit", "aws-vault", "op", "saml2aws"):
         return [("login", name)]
-    task = _task(built, name, sub, subs, operands)
+    task = tasks.effects(name, subs, operands) if name in tasks.RUNNERS else None
     if task is not None:
         return task
     installs = _MANAGERS.get(name)
-    if installs is not None and (installs == "*" or (sub or (operands[0] if operands else "")) in installs.split()):
-        if name in ("apt", "apt-get", "brew") and sub in ("list", "show", "search", "info"):
-            return []
-        return [("install", name)]
+    if installs is not None and (installs == "*" or (sub or (operands or [""])[0]) in installs.split()):
+        return [] if sub in ("list", "show", "search", "info", "policy") else [("install", name)]
     if name in _SERVICES:
-        return [("service", (operands or [name])[0][:60])]
-    if name in ("docker", "podman", "kubectl", "helm", "docker-compose"):
-        return _containers(built, name, sub, subs, operands)
+        return [("service", name)]
+    if name in _FORMATTERS:
+        return _formatter(built, name, sub, flags)
     if name in _VERIFIERS:
-        return [("edit", p) for p in built.paths] if "--fix" in flags or "--write" in flags else []
-    if name in ("gh", "glab", "bd", "aws", "gcloud", "az", "linear", "vercel", "netlify", "fly", "heroku", "supabase", "workmux", "entire"):
-        looks = ("view", "list", "status", "diff", "checks", "show", "ready", "describe", "get", "ls", "log", "logs", "search", "info", "capture", "explain", "help", "watch", "whoami")
-        if any(w in looks for w in words[:3]) or not words:
-            return []
-        if name == "gh" and sub == "pr" and words[1:2] == ["checkout"]:
-            return [("checkout", "")]
-        if name == "gh" and sub == "api" and not any(o in flags for o in ("--method", "-X", "--raw-field", "--field", "-f", "-F", "--input")):
-            return []
-        return [("remote", name)]
+        return (
+            ([("edit", p) for p in built.paths if p != "."] or [("edit", "")]) if "--fix" in flags or "--write" in flags else []
+        )
+    if name in _REMOTE:
+        return _remote(name, sub, words, flags)
     if name in ("curl", "wget", "http", "scp", "sftp"):
-        if name == "curl" and not any(o in flags for o in ("--request", "-X", "--data", "-d", "--form", "--json", "--upload-file", "--data-raw", "--data-binary")):
-            return _edits(built) if "-O" in flags else []
-        return [("remote", name)] if name != "wget" else [("any", name)]
-    if name in ("gofmt", "goimports", "gofumpt", "black", "isort", "prettier", "biome", "rustfmt", "shfmt", "ruff", "autopep8", "yapf", "dprint", "taplo", "stylua"):
-        return _formatter(built, name, sub, operands, flags)
+        return _transfer(built, roots_free=name, flags=flags)
+    return _toolchain(name, sub, flags)
+
+
+def _toolchain(name: str, sub: str, flags: list[str]) -> Pairs | None:
+    if name in ("npm", "pnpm", "yarn", "bun", "pip", "uv", "poetry", "mise", "brew", "conda") and sub:
+        looks = sub in _LOOKING or sub in (
+            "view",
+            "ls",
+            "why",
+            "config",
+            "root",
+            "bin",
+            "tasks",
+            "which",
+            "freeze",
+            "check",
+            "tree",
+            "prefix",
+            "pm",
+            "pack",
+        )
+        return [] if looks else None
     if name == "cargo":
-        return [("any", "cargo run")] if sub == "run" else [("edit", "")] if sub in ("fmt", "fix") and "--check" not in flags else [("build", "cargo build")] if sub == "build" else []
+        if sub in ("fmt", "fix"):
+            return [] if "--check" in flags else [("edit", "")]
+        return {"run": [("any", "cargo run")], "build": [("build", "cargo build")], "clean": [("build", "cargo clean")]}.get(
+            sub, []
+        )
     if name == "go":
-        return {"build": [("build", "go build")], "generate": [("build", "go generate")], "run": [("any", "go run")], "fmt": [("edit", "")]}.get(sub, [])
+        own = {"build": [("build", "go build")], "generate": [("build", "go generate")], "run": [("any", "go run")]}
+        return own.get(sub, [("edit", "")] if sub in ("fmt", "fix") else [("build", "go clean")] if sub == "clean" else [])
+    if name in ("terraform", "tofu", "pulumi"):
+        return (
+            [("remote", name)]
+            if sub in ("apply", "destroy", "import", "taint", "state", "up")
+            else [("edit", "")]
+            if sub == "fmt"
+            else []
+        )
     return None
 
 
-def _formatter(built: Built, name: str, sub: str, operands: list[str], flags: list[str]) -> list[tuple[str, str]]:
-    checks = any(f in ("--check", "-c", "-l", "--diff", "-d", "--check-only", "--list-different") for f in flags)
+def _formatter(built: Built, name: str, sub: str, flags: list[str]) -> Pairs:
     if name in ("gofmt", "goimports", "gofumpt", "shfmt"):
-        checks = "-w" not in flags
-    elif name in ("prettier", "biome"):
-        checks = "--write" not in flags and "-w" not in flags and "--fix" not in flags and "--apply" not in flags
+        writes = "-w" in flags
+    elif name in ("prettier", "biome", "clang-format"):
+        writes = any(f in flags for f in ("--write", "-w", "--fix", "--apply", "-i"))
     elif name == "ruff":
-        checks = checks or (sub == "check" and "--fix" not in flags)
-    if checks:
-        return []
-    return [("edit", p) for p in built.paths if p != "."] or [("edit", "")]
-
-
-def _task(built: Built, name: str, sub: str, subs: list[str], operands: list[str]) -> list[tuple[str, str]] | None:
-    """`npm run X`, `make X`: judged by the name of the task."""
-    if name not in _RUNNERS:
-        return None
-    if name in ("make", "just", "task", "rake", "gulp", "grunt", "gradle", "./gradlew", "mvn", "./mvnw", "ng", "nx", "turbo", "lerna"):
-        tasks = [shown(w) for w in (subs[1:] if sub == "run" else subs) + operands if "=" not in w]
-    elif sub == "run" and len(subs) > 1:
-        tasks = [subs[1]]
-    elif sub in ("test", "t", "lint", "check", "build", "fmt"):
-        tasks = [sub]
+        writes = "--fix" in flags or (sub == "format" and "--check" not in flags and "--diff" not in flags)
     else:
-        return [("any", f"{name} {sub}")] if sub in ("start", "exec", "publish", "create", "init", "deploy") else None if sub else [("any", name)]
-    family = f"{name} {' '.join(tasks)}"[:80].strip()
-    kinds = {_task_kind(t) for t in tasks} or {"any"}
-    if "any" in kinds:
-        return [("any", family)]
-    out: list[tuple[str, str]] = []
-    if "format" in kinds:
+        writes = not any(f in flags for f in ("--check", "-c", "--diff", "-d", "--check-only", "--list-different"))
+    return ([("edit", p) for p in built.paths if p != "."] or [("edit", "")]) if writes else []
+
+
+def _remote(name: str, sub: str, words: list[str], flags: list[str]) -> Pairs:
+    if name == "gh" and words[:2] in (["pr", "checkout"], ["repo", "clone"], ["repo", "sync"]):
+        return [("checkout", "")]
+    if name == "gh" and sub == "api":
+        writes = any(o in flags for o in ("--method", "--raw-field", "--field", "--input"))
+        return [("remote", name)] if writes else []
+    return [] if not words or any(w in _LOOKING for w in words[:3]) else [("remote", name)]
+
+
+def _transfer(built: Built, *, roots_free: str, flags: list[str]) -> Pairs:
+    name = roots_free
+    argv = built.command.argv
+    out: Pairs = []
+    for i, word in enumerate(argv[:-1]):
+        if word in ("-o", "--output", "-O") and is_static(argv[i + 1]) and argv[i + 1] not in ("-", "/dev/null"):
+            out.append(("edit", built.seen(argv[i + 1]) if word != "-O" or name == "wget" else ""))
+    sends = ("--request", "--data", "--form", "--json", "--data-raw", "--data-binary", "--data-urlencode", "--upload-file")
+    if name in ("scp", "sftp", "http") or (name == "curl" and any(o in flags for o in sends)):
+        out.append(("remote", name))
+    if name == "wget" and not out:
         out.append(("edit", ""))
-    if "build" in kinds:
-        out.append(("build", family))
     return out
 
 
-def _task_kind(task: str) -> str:
-    pieces = task.lower().replace(":", " ").replace("-", " ").replace("_", " ").replace(".", " ").replace("/", " ").split()
-    if any(p in _FORMAT_WORDS for p in pieces):
-        return "verify" if "check" in pieces else "format"
-    if any(p in _VERIFY_WORDS or p.startswith(("test", "lint", "typecheck")) for p in pieces) or "type-check" in task:
-        return "verify"
-    if any(p in _BUILD_WORDS for p in pieces):
-        return "build"
-    return "any"
-
-
-def _containers(built: Built, name: str, sub: str, subs: list[str], operands: list[str]) -> list[tuple[str, str]]:
+def _containers(name: str, sub: str, subs: list[str], operands: list[str]) -> Pairs:
     verb = subs[1] if sub == "compose" and len(subs) > 1 else sub
-    if verb in ("ps", "logs", "images", "inspect", "version", "info", "top", "stats", "get", "describe", "config", "ls", "list", "events", "port", "diff", "explain", "status", "template"):
+    if verb in _LOOKING or verb in ("ps", "images", "top", "stats", "config", "events", "port", "template", "api-resources", ""):
         return []
     if verb in ("build", "buildx"):
         return [("build", f"{name} build")]
@@ -265,59 +315,30 @@ def _containers(built: Built, name: str, sub: str, subs: list[str], operands: li
         return [("login", name)]
     if verb == "pull":
         return [("install", name)]
-    if verb in ("exec",):
+    if verb == "exec":
         return [("any", f"{name} exec")]
     return [("service", (operands[-1] if operands and is_static(operands[-1]) else name)[:60])]
 
 
-def _script(built: Built, name: str, operands: list[str]) -> list[tuple[str, str]]:
-    """Interpreters and unknown programs: anything may have happened, unless the code is at hand and only looks."""
-    family = built.family.split(" ")[0] if name not in ("python", "node") else name
-    if built.args.verbatim and name in ("python", "node", "ruby", "perl", "bun", "deno"):
-        if "-m" in built.tokens[:4]:
-            module = built.tokens[built.tokens.index("-m") + 1]
-            if module in _VERIFIERS or module in ("compileall", "py_compile", "json.tool", "doctest", "timeit", "site", "platform"):
-                return []
-            return [("install", module)] if module in ("venv", "ensurepip") else [("any", module)]
-    elif name in ("python", "node") and "-m" in built.tokens[:4]:
-        return []
-    code = _code(built, name)
-    if code is not None:
-        return _from_code(code, built, name)
-    if name in _DATA:
-        return [("service", name)]
-    if name in ("true", "false", ":", ""):
-        return []
-    if name in ("projectmem",):
-        return []
-    if any(_task_kind(w.rsplit("/", 1)[-1]) == "verify" for w in (built.name, *operands[:1]) if is_static(w) and ("/" in w or "." in w) and name in ("bash", "sh", "zsh", built.name)) and name not in ("python", "node"):
-        return []
-    if name == "python" and any(w.rsplit("/", 1)[-1] in ("runtests.py",) or w.rsplit("/", 1)[-1].startswith("test_") for w in operands[:1]):
-        return []
-    if name == "python" and operands[:1] and operands[0].endswith("manage.py"):
-        return [] if operands[1:2] in (["test"], ["check"]) else [("service", "manage.py")]
-    return [("any", shown(program(family))[:60] or "shell")]
-
-
-def _code(built: Built, name: str) -> str | None:
-    """Source given on the command line or as a heredoc to an interpreter."""
-    words = built.command.argv
-    if name in ("python", "node", "ruby", "perl", "bun", "deno", "php"):
-        for i, w in enumerate(words[:-1]):
-            if w in ("-c", "-e", "-p", "-pe", "-ne", "--eval", "--print", "-r", "-lc") and i:
-                return shown(words[i + 1])
-        if built.command.stdin[0] == "text" and not built.args.operands:
-            return shown(built.command.stdin[1])
-    return None
-
-
-def _from_code(code: str, built: Built, name: str) -> list[tuple[str, str]]:
-    if not any(w in code for w in _WRITERS):
-        return []
-    import re
-
-    pattern = r"""(?:open|Path|writeFileSync|appendFileSync|writeFile)\(\s*['"]([^'"\n]{1,200})['"]"""
-    found = [p for p in re.findall(pattern, code) if "{" not in p]
-    if not found:  # path = '...' ... open(path, 'w')
-        found = re.findall(r"""(?:path|file|fname|filename|fp|p|f)\s*=\s*(?:Path\()?['"]([^'"\n]{1,200}\.\w{1,6})['"]""", code)
-    return [("edit", p) for p in dict.fromkeys(found)] or [("any", name)]
+def _script(built: Built, name: str, operands: list[str]) -> Pairs:
+    """Interpreters and unknown programs: anything may have happened, unless what they run says that it only looks."""
+    tokens = built.tokens
+    if name == "python" and "-m" in tokens[:4]:
+        module = tokens[tokens.index("-m") + 1]
+        if module in _VERIFIERS or module in _LOOKING_MODULES:
+            return []
+        if module == "build":
+            return [("build", "python -m build")]
+        return [("install", module)] if module in ("venv", "ensurepip", "virtualenv") else [("any", module)]
+    source = snippets.code(name, built.command.argv, built.command.stdin, operands)
+    if source is not None:
+        files = snippets.written(source)
+        return [("any", name)] if files is None else [e for p in files for e in file_edit(built.seen(p))]
+    script = operands[0] if operands and (name in snippets.INTERPRETERS or name in ("bash", "sh", "zsh")) else built.name
+    if is_static(script) and ("/" in script or "." in script or script is not built.name):
+        base = script.rsplit("/", 1)[-1]
+        if base == "manage.py":
+            return [] if operands[1:2] in (["test"], ["check"], ["shell"]) else [("service", "manage.py")]
+        if tasks.kind(base) == tasks.VERIFY and (name not in snippets.INTERPRETERS or base.startswith(("test_", "runtests"))):
+            return []
+    return [("any", shown(program(built.family.split(" ")[0] or name)).removeprefix("//")[:60] or "shell")]

@@ -74,6 +74,10 @@ def raw_words(tool_input: Any) -> frozenset[str]:
     if "\\" in text or "'" in text or '"' in text:
         # quotes and backslashes inside a word hide it from the first pass: np"m", np\<newline>m
         words.update(runs(text.replace("\\\r\n", "").replace("\\\n", "").replace("\\", "").replace("'", "").replace('"', "")))
+        if "tools." in text:  # a script in the input: its string literals have escapes of their own
+            inner = _unescape(text)
+            words.update(runs(inner))
+            words.update(runs(inner.replace("\\", "").replace("'", "").replace('"', "")))
     if "$" in text and ("$'" in text or "=" in text):
         words.add(ANY)
     return frozenset(words)

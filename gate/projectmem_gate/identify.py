@@ -5,13 +5,16 @@ Pure and total: any tool name and any JSON value give an Action; what cannot be 
 
 from __future__ import annotations
 
-from . import calls, edits, tools
-from .commands import build
-from .keys import key_of, text_digest
-from .model import Action, Part
-from .paths import Roots
-from .shell import Scope, Walk
-from .wrappers import SHELLS, basename
+from projectmem_gate import calls, file_calls, payloads, scripted, tools
+from projectmem_gate.commands import build
+from projectmem_gate.keys import key_of, text_digest
+from projectmem_gate.model import Action, Part
+from projectmem_gate.paths import Roots
+from projectmem_gate.redirects import NONE
+from projectmem_gate.scope import Scope
+from projectmem_gate.shell import Walk
+from projectmem_gate.words import clean
+from projectmem_gate.wrappers import SHELLS, basename
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,6 +22,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 MAX_INPUT = 65_536  # characters; a longer command is matched by its hash
+MAX_CALLS = 16  # of one code-mode script
+_TEXT_CAP = 400
 _TRIMMED = "...[+"
 
 
@@ -70,7 +75,9 @@ def _identify(tool: str, tool_input: Any, roots: Roots, cwd: str, sha: str) -> A
         except ValueError:
             pass
     if isinstance(tool_input, (str, list)):
-        tool_input = {("patch" if kind == "patch" else "command"): tool_input} if kind in ("sh", "patch") else {"input": tool_input}
+        tool_input = (
+            {("patch" if kind == "patch" else "command"): tool_input} if kind in ("sh", "patch") else {"input": tool_input}
+        )
     fields: dict[str, Any] = tool_input if isinstance(tool_input, dict) else {}
     away = tools.escalated(fields)
     trimmed = sha if sha and _is_trimmed(fields) else ""
@@ -87,9 +94,13 @@ def _identify(tool: str, tool_input: Any, roots: Roots, cwd: str, sha: str) -> A
     elif kind == "fetch" and tools.text(fields, tools.URL):
         parts = [calls.fetch_part(fields, away)]
     elif kind in ("edit", "write", "patch", "notebook"):
-        parts = _changes(tool, kind, fields, roots, cwd, away, trimmed)
+        parts = file_calls.parts_of(kind, fields, roots, cwd, away, trimmed)
         kind = {"notebook": "edit"}.get(kind, kind)
-    if not parts and kind in ("read", "search") or (not parts and kind == "edit" and fields.get("command") == "view"):
+    elif kind == "code":
+        found = _code(tool, fields, roots, cwd, away, trimmed)
+        if found is not None:
+            return found
+    if (not parts and kind in ("read", "search")) or (not parts and kind == "edit" and fields.get("command") == "view"):
         kind = "read" if kind == "edit" else kind
         parts = [calls.read_part(tool, kind, fields, roots, cwd, away)]
     if not parts:
@@ -115,13 +126,14 @@ def _action(tool: str, kind: str, cwd: str, parts: list[Part], joins: list[str],
         text = parts[serious[0]].text
     else:
         fields, shown = ["chain", parts[serious[0]].key], parts[serious[0]].text
-        for before, i in zip(serious, serious[1:], strict=False):
+        for at in range(1, len(serious)):
+            before, i = serious[at - 1], serious[at]
             between = {*joins[before:i]}
             operator = between.pop() if len(between) == 1 else ";"
             fields += [operator, parts[i].key]
             shown += ("; " if operator == ";" else f" {operator} ") + parts[i].text
         key, text = key_of(*fields), shown
-    return Action(tool, kind, cwd, key, text[:400], tuple(parts), tuple(joins), parsed, away)
+    return Action(tool, kind, cwd, key, text[:_TEXT_CAP], tuple(parts), tuple(joins), parsed, away)
 
 
 # -- shell ---------------------------------------------------------------------------------------------------------
@@ -140,24 +152,32 @@ def _command(value: Any) -> str | list[str] | None:
 def _shell(tool: str, command: str | list[str], roots: Roots, cwd: str, away: bool, sha: str) -> Action:
     text = command if isinstance(command, str) else " ".join(command)
     text = text.replace("\r\n", "\n").strip()
-    if sha or len(text) > MAX_INPUT:
-        return _whole(tool, text, sha or text_digest(text), roots, cwd, away, False)
+    if len(text) > MAX_INPUT:
+        return _whole(tool, text[:_TEXT_CAP], sha or text_digest(text), roots, cwd, away, False)
     walk, scope = Walk(roots), Scope(cwd)
     if isinstance(command, str):
         walk.run(_without_secrets(text), scope)
     else:  # an argument vector: no shell looks at it
-        from .words import clean
+        payloads.command(walk, [clean(w) for w in command], {}, scope, NONE, [])
+    if sha or not walk.parsed or not walk.commands or not walk.complete:
+        return _whole(tool, text, sha, roots, cwd, away, not sha and walk.parsed, walk)
+    return _action(tool, "sh", cwd, _parts(walk, roots, away), walk.joins, True, away)
 
-        walk.command([clean(w) for w in command], {}, scope, ("", ""), [])
-    if not walk.parsed or not walk.commands or not walk.complete:
-        return _whole(tool, text, "", roots, cwd, away, walk.parsed and walk.complete, walk)
+
+def _parts(walk: Walk, roots: Roots, away: bool) -> list[Part]:
+    """The parts of the commands that were found. `export` counts as a change only where it is all there is: each call has
+    a shell of its own in most harnesses, and what follows in the same call holds the variable in its key."""
     parts: list[Part] = []
     keys: list[str] = []
     for item in walk.commands:
         part = build(item, keys, walk.commands, roots, away)
         parts.append(part)
         keys.append(part.key)
-    return _action(tool, "sh", cwd, parts, walk.joins, True, away)
+    if not all(p.trivial for p in parts):
+        for part in parts:
+            if part.trivial:
+                part.effects = tuple(e for e in part.effects if e[0] != "env")
+    return parts
 
 
 def _without_secrets(text: str) -> str:
@@ -176,92 +196,36 @@ def _without_secrets(text: str) -> str:
 
 
 def _whole(tool: str, text: str, sha: str, roots: Roots, cwd: str, away: bool, parsed: bool, walk: Walk | None = None) -> Action:
-    """A command matched verbatim; what a partial tree shows of its effects is kept."""
+    """A command matched verbatim (or by the hash of its whole text); what a partial tree shows of its effects is kept."""
     effects: dict[tuple[str, str], None] = {}
     paths: dict[str, None] = {}
-    if walk is not None:
-        keys: list[str] = []
-        for item in walk.commands:
-            try:
-                part = build(item, keys, walk.commands, roots, away)
-            except Exception:
-                part = Part("", "sh", "", "")
-            keys.append(part.key)
-            effects.update(dict.fromkeys(part.effects))
-            paths.update(dict.fromkeys(part.paths))
-    if not parsed:
+    family = ""
+    for part in _parts(walk, roots, away) if walk is not None else ():
+        effects.update(dict.fromkeys(part.effects))
+        paths.update(dict.fromkeys(part.paths))
+        family = family or ("" if part.trivial else part.family)
+    if not parsed and not effects:
         effects[("any", "shell")] = None
     fields = ["sh", cwd, "verbatim", sha or text] + (["escalated"] if away else [])
-    family = " ".join(text.split()[:1])[:80] or "shell"
-    part = Part(key_of(*fields), "sh", family, text[:400], (), tuple(paths)[:32], tuple(effects)[:32], not text)
+    family = family or " ".join(text.split()[:1])[:80] or "shell"
+    part = Part(key_of(*fields), "sh", family, text[:_TEXT_CAP], (), tuple(paths)[:32], tuple(effects)[:32], not text)
     return Action(tool, "sh", cwd, part.key, part.text, (part,), (), parsed, away)
 
 
-# -- edits ---------------------------------------------------------------------------------------------------------
-
-
-def _changes(tool: str, kind: str, fields: dict[str, Any], roots: Roots, cwd: str, away: bool, sha: str) -> list[Part]:
-    raw = tools.text(fields, tools.PATH)
-    path = roots.name(raw, cwd, real=True) if raw else ""
-    command = fields.get("command")
-    if kind == "patch" or (isinstance(command, str) and "*** Begin Patch" in command):
-        return _patch(tools.text(fields, tools.PATCH), roots, cwd, away, sha)
-    if kind == "write" or command == "create":
-        content = tools.text(fields, tools.CONTENT)
-        return [edits.write_part(path, content, sha, away)] if path else []
-    if kind == "notebook":
-        cell = str(fields.get("cell_id") or fields.get("cell_number") or "")
-        content = f"{fields.get('edit_mode', '')}\n{tools.text(fields, tools.CONTENT)}"
-        return [edits.hunk_part(path, "cell " + cell, content, sha=sha, escalated=away)] if path else []
-    many = fields.get("edits") or fields.get("replacements")
-    if isinstance(many, list) and many:
-        parts = []
-        for i, one in enumerate(many[: edits.MAX_HUNKS]):
-            if isinstance(one, dict):
-                own = tools.text(one, tools.PATH)
-                parts.append(
-                    edits.hunk_part(
-                        roots.name(own, cwd, real=True) if own else path,
-                        tools.text(one, tools.OLD),
-                        tools.text(one, tools.NEW),
-                        all_of_them=one.get("replace_all") is True,
-                        sha=f"{sha}#{i}" if sha else "",
-                        escalated=away,
-                    )
-                )
-        return parts
-    if not path:
-        return []
-    if command in ("view", "undo_edit"):
-        return []
-    old, new = tools.text(fields, tools.OLD), tools.text(fields, tools.NEW)
-    if command == "insert" or fields.get("insert_line") is not None:
-        return [edits.hunk_part(path, f"line {fields.get('insert_line')}", new, sha=sha, escalated=away)]
-    if not old and not new:
-        content = tools.text(fields, ("instructions", "code_edit", *tools.CONTENT))
-        return [edits.write_part(path, content, sha, away)] if content or sha else []
-    if not old and not sha:  # creating a file by an edit with nothing to replace
-        return [edits.write_part(path, new, "", away)]
-    return [edits.hunk_part(path, old, new, all_of_them=fields.get("replace_all") is True, sha=sha, escalated=away)]
-
-
-def _patch(text: str, roots: Roots, cwd: str, away: bool, sha: str) -> list[Part]:
-    files = edits.read_patch(text)
-    parts: list[Part] = []
-    for number, file in enumerate(files[: edits.MAX_HUNKS]):
-        path = roots.name(file.path, cwd, real=True)
-        if sha:
-            parts.append(edits.hunk_part(path, "", "", sha=f"{sha}#{number}", escalated=away, kind="patch"))
-        elif file.op == "add":
-            parts.append(edits.write_part(path, "\n".join(file.content), "", away))
-        elif file.op == "delete":
-            parts.append(edits.hunk_part(path, "delete", "", sha="delete", escalated=away, kind="patch"))
-        else:
-            for old, new in file.hunks:
-                parts.append(edits.hunk_part(path, old, new, escalated=away, kind="patch"))
-            if file.moved:
-                to = roots.name(file.moved, cwd, real=True)
-                move = edits.hunk_part(to, "", "", sha=f"moved from {path}", escalated=away, kind="patch")
-                move.effects = (("edit", path), ("edit", to))
-                parts.append(move)
-    return parts[: edits.MAX_HUNKS]
+def _code(tool: str, fields: dict[str, Any], roots: Roots, cwd: str, away: bool, sha: str) -> Action | None:
+    """Code mode: the calls that the script makes with literal arguments, one after the other; None when there are none."""
+    source = tools.text(fields, ("input", "code", "source"))
+    actions = [_identify(name, given, roots, cwd, "") for name, given in scripted.calls(source)[:MAX_CALLS]]
+    if not actions:
+        return None
+    if len(actions) == 1 and not sha:
+        one = actions[0]
+        return Action(tool, one.kind, one.cwd, one.key, one.text, one.parts, one.joins, one.parsed, one.escalated)
+    parts = [p for a in actions for p in a.parts]
+    joins: list[str] = []
+    for action in actions:
+        joins += ([";"] if joins or action is not actions[0] else []) + list(action.joins)
+    whole = _action(tool, "sh", cwd, parts, joins, True, away)
+    if sha:
+        whole.key = key_of("code", cwd, sha)
+    return whole

@@ -4,31 +4,22 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
-_sha: Any = None
-
-
-def digest(data: bytes) -> str:
-    """SHA-256 in hex; the C module alone, hashlib costs a hook process milliseconds."""
-    global _sha
-    if _sha is None:
+    from hashlib import sha256
+else:
+    try:
+        from _sha2 import sha256  # Python 3.12 and later
+    except ImportError:
         try:
-            from _sha2 import sha256 as _sha  # 3.12 on
+            from _sha256 import sha256  # Python 3.11
         except ImportError:
-            try:
-                from _sha256 import sha256 as _sha  # type: ignore[import-not-found,no-redef]  # 3.11
-            except ImportError:
-                from hashlib import sha256 as _sha  # type: ignore[assignment]
-    found: str = _sha(data).hexdigest()
-    return found
+            from hashlib import sha256  # builds without the built-in hashes
 
 
 def text_digest(text: str) -> str:
     """16 hex digits that stand for a content."""
-    return digest(text.encode("utf-8", "surrogatepass"))[:16]
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def key_of(*fields: str) -> str:
     """The key of an ordered tuple of strings (length-prefixed, so that no two tuples share their bytes)."""
-    return digest("".join([f"{len(f)}:{f}" for f in fields]).encode("utf-8", "surrogatepass"))[:32]
+    return sha256("".join([f"{len(f)}:{f}" for f in fields]).encode("utf-8", "surrogatepass")).hexdigest()[:32]

@@ -1,334 +1,29 @@
-"""[H] Subcommands and options of the programs that agents run, and the one canonical order of a command's arguments.
+"""[H] The one canonical order of a command's arguments: subcommand, sorted options, operands.
 
-Only programs known to ignore the order of their options have a table. A table names the options that take a value, the
-flags, and those that change only how output looks (dropped). A command that uses an option its table does not know, in a
-place where it might take a value, keeps its order: a gap in a table costs an equality and never makes two different
-commands equal.
-
-Traits: o options may stand anywhere   c one-letter options may be glued (-xvf)   d `./x` and `x` differ
-        p operands are paths, so the working directory does not matter   x the first operand is a script or pattern
-        s the first operand ends the options (what follows belongs to something else)
-`-t=--tag` in a table: two spellings of one option.
+A command that uses an option its table (option_tables.py) does not know, in a place where it might take the next word, keeps
+its order: a gap in a table costs an equality and never makes two different commands equal.
 """
 
 from __future__ import annotations
 
-from .words import is_static
+from projectmem_gate.option_tables import (
+    ALIASES,
+    DIRECTORY,
+    GLOBAL_DROP,
+    GLOBAL_VALUES,
+    PM_BUILTIN,
+    SUBCOMMANDS,
+    TABLES,
+    TWO_LEVEL,
+)
+from projectmem_gate.words import is_static
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_PIP = (
-    "oc",
-    """-r=--requirement -c=--constraint -e=--editable -i=--index-url --extra-index-url -f=--find-links -t=--target --prefix --root
-    --python --platform --timeout --retries --proxy --trusted-host --cache-dir --progress-bar --log --only-binary --no-binary
-    --extra --group --index --default-index -p=--python --config-settings""",
-    """-U=--upgrade -q=--quiet -v=--verbose --user --no-cache-dir --no-deps --pre --force-reinstall --break-system-packages -y=--yes
-    --no-build-isolation -I=--ignore-installed --no-input --disable-pip-version-check --dry-run --require-hashes --system
-    --dev --frozen --locked --all-extras --all-groups --no-cache --offline --no-sync --no-dev --no-progress""",
-    "-q --quiet -v --verbose --progress-bar --disable-pip-version-check --no-progress --no-input",
-)
-_NODE_PM = (
-    "ocd",
-    "--prefix -w=--workspace --registry --loglevel --omit --include --tag --cache --userconfig --filter -F=--filter --reporter",
-    """-D=--save-dev -S=--save -E=--save-exact -g=--global -f=--force --legacy-peer-deps --no-audit --no-fund --silent -s=--silent
-    --production --ignore-scripts --package-lock-only --prefer-offline --offline --dry-run --workspaces --if-present --no-save
-    --frozen-lockfile --no-frozen-lockfile --dev -d=--dev --exact --global --quiet -y=--yes --no-progress --immutable -r=--recursive
-    --no-save --verbose --shamefully-hoist --strict-peer-dependencies""",
-    "--silent -s --loglevel --no-audit --no-fund --no-progress --quiet --reporter --verbose --color --no-color",
-)
-_CARGO = (
-    "oc",
-    """-p=--package --bin --example --test --bench --features -F=--features --target --target-dir --manifest-path -j=--jobs --profile
-    --color --message-format -Z --exclude --config --git --branch --rev --path --vers --version --root""",
-    """--release -r=--release --all --workspace --all-targets --all-features --no-default-features --lib --bins --tests --locked
-    --offline --frozen -v=--verbose -q=--quiet --keep-going --no-run --doc --examples --no-fail-fast --fix --allow-dirty --check
-    --no-deps --benches --future-incompat-report --allow-staged""",
-    "-v --verbose -q --quiet --color --message-format",
-)
-_DOCKER_BUILD = (
-    "oc",
-    """-t=--tag -f=--file --build-arg --target --platform --progress --cache-from --cache-to --label --network --secret --ssh
-    -o=--output --iidfile --shm-size --memory -m=--memory --add-host --ulimit --isolation --build-context --builder""",
-    "--no-cache --pull -q=--quiet --rm --force-rm --squash --load --push --compress",
-    "--progress -q --quiet",
-)
-_COMPOSE = (
-    "oc",
-    """-f=--file -p=--project-name --profile --env-file --project-directory --scale -t=--timeout --timeout --wait-timeout --pull
-    --exit-code-from --ansi --progress --build-arg""",
-    """-d=--detach --build --no-build --force-recreate --no-deps --remove-orphans --wait -V --quiet-pull --no-recreate -v=--volumes
-    --abort-on-container-exit --always-recreate-deps --no-start --no-color --rm -T --no-cache""",
-    "--ansi --progress --no-color --quiet-pull",
-)
-_PYTEST = (
-    "oc",
-    """-k -m -p -c -o=--override-ini -n=--numprocesses -W -r --tb --maxfail --rootdir --cov --cov-report --cov-config --junitxml
-    --ignore --ignore-glob --deselect --durations --basetemp --confcutdir --dist --timeout --log-level --log-cli-level --color
-    --capture --import-mode --ds --reruns --junit-xml --durations-min --verbosity --show-capture --code-highlight --asyncio-mode
-    --cov-fail-under --randomly-seed --hypothesis-seed --hypothesis-profile --count""",
-    """-x=--exitfirst -v -q -s -l --lf=--last-failed --ff=--failed-first --nf --sw=--stepwise --verbose --quiet --no-header -h
-    --no-summary --no-cov --pdb --co=--collect-only --strict-markers --strict-config --showlocals --disable-warnings --cov
-    --cache-clear --forked --runslow --full-trace""",
-    """-v -q --verbose --quiet --tb -r --no-header --no-summary --color --durations --durations-min -l --showlocals --verbosity
-    --disable-warnings --code-highlight --show-capture --full-trace""",
-)
-_JEST = (
-    "oc",
-    """-t=--testNamePattern --testPathPattern --testPathPatterns -c=--config -w=--maxWorkers --reporters --coverageReporters
-    --testTimeout --rootDir --projects --selectProjects --env --coverageDirectory --shard""",
-    """-i=--runInBand --watch --watchAll --coverage --verbose --silent --no-cache --ci --colors --bail -b=--bail --passWithNoTests
-    --forceExit --detectOpenHandles -u=--updateSnapshot --json --no-coverage --onlyChanged -o=--onlyChanged --no-watchman""",
-    "--verbose --silent --colors --no-colors --color --no-color --reporters",
-)
-_VITEST = (
-    "oc",
-    "-t=--testNamePattern --reporter -c=--config --project -r=--root --dir --environment --pool --maxWorkers --minWorkers --shard",
-    "--run --coverage --watch --no-color --color -u=--update --passWithNoTests --no-coverage --bail --no-file-parallelism",
-    "--reporter --no-color --color",
-)
-_GIT_LOOK = (
-    "oc",
-    """-n=--max-count --format --pretty -L -S -G -U=--unified --since --until --after --before --author --grep --skip --diff-filter
-    --date --abbrev --sort --points-at --contains --merged --no-merged""",
-    """--oneline --stat --name-only --name-status --cached --staged --patch -p=--patch --graph --all --decorate --no-color --color
-    --short -s=--short -b=--branch --branch --porcelain --no-patch --shortstat --numstat --follow --reverse --first-parent --no-merges
-    --merges --check -a=--all -r=--remotes --list -v --show-current --quiet -q -w --exit-code --full-diff --no-ext-diff --no-renames
-    --find-renames -M --summary --ignored --no-decorate --word-diff""",
-    "--no-color --color --decorate --no-decorate",
-)
-
-TABLES: dict[str, tuple[str, str, str, str]] = {
-    "pytest": _PYTEST,
-    "go test": (
-        "od",
-        """-run -bench -count -timeout -tags -coverprofile -covermode -coverpkg -cpu -parallel -skip -p -mod -ldflags -gcflags -o -exec
-        -vet -benchtime -shuffle -fuzz -fuzztime -C -list -asmflags -overlay -memprofile -cpuprofile""",
-        "-v -race -cover -short -failfast -json -x -n -a -i -c -benchmem -work -trimpath -msan -asan",
-        "-v -json",
-    ),
-    "go vet": ("od", "-tags -vettool -mod -c", "-v -json -n -x", "-v -json"),
-    "golangci-lint run": (
-        "ocd",
-        "-c=--config --timeout --out-format --enable -E=--enable -D=--disable --build-tags --new-from-rev -j=--concurrency -p=--presets",
-        "--fix --fast --new -v=--verbose --color --show-stats --allow-parallel-runners --no-config -n=--new --tests",
-        "-v --verbose --out-format --color --show-stats",
-    ),
-    **dict.fromkeys(("npm install", "npm ci", "npm uninstall", "npm update", "npm audit", "npm test", "npm run"), _NODE_PM),
-    **dict.fromkeys(("pnpm install", "pnpm add", "pnpm remove", "yarn install", "yarn add", "bun install", "bun add"), _NODE_PM),
-    **dict.fromkeys(("cargo build", "cargo test", "cargo check", "cargo clippy", "cargo fmt", "cargo doc", "cargo bench"), _CARGO),
-    **dict.fromkeys(("cargo install", "cargo add", "cargo update", "cargo fetch"), _CARGO),
-    **dict.fromkeys(("docker build", "podman build", "docker buildx build"), _DOCKER_BUILD),
-    **dict.fromkeys(("up", "build", "down", "start", "stop", "restart", "pull", "ps"), _COMPOSE),
-    "docker run": (
-        "ocs",
-        """-v=--volume -e=--env -p=--publish --name --network -w=--workdir --entrypoint -u=--user --platform --mount --env-file
-        -m=--memory --cpus -l=--label --add-host --restart -h=--hostname --ulimit --shm-size --gpus --cap-add --security-opt
-        --device --tmpfs --pull""",
-        "-d=--detach -i=--interactive -t=--tty --rm --privileged --init --read-only -P",
-        "-i -t --interactive --tty",
-    ),
-    "git commit": (
-        "oc",
-        "-m=--message -F=--file -C -c --author --date --fixup --squash --cleanup -t --template --trailer --pathspec-from-file",
-        """-a=--all -v=--verbose --amend --no-edit -n=--no-verify -s=--signoff -q=--quiet --allow-empty -S=--gpg-sign --no-gpg-sign
-        --allow-empty-message -o -i --dry-run -e=--edit -p=--patch --no-status --reset-author""",
-        "-q --quiet -v --verbose",
-    ),
-    "git push": (
-        "oc",
-        "-o=--push-option --repo --receive-pack",
-        """-u=--set-upstream -f=--force --force-with-lease --tags --all -d=--delete --no-verify -n=--dry-run -q=--quiet -v=--verbose
-        --progress --follow-tags --prune --mirror --atomic --porcelain""",
-        "-q --quiet -v --verbose --progress --no-progress --porcelain",
-    ),
-    **dict.fromkeys(
-        ("git pull", "git fetch"),
-        (
-            "oc",
-            "-s=--strategy -X=--strategy-option --depth -j=--jobs --upload-pack --shallow-since --refmap",
-            """--rebase -r=--rebase --ff-only --no-rebase --no-ff --ff -p=--prune --all -t=--tags --tags --no-tags -q=--quiet -v=--verbose
-            --progress --unshallow -f=--force --autostash --dry-run --no-edit --squash --no-commit --recurse-submodules --prune-tags""",
-            "-q --quiet -v --verbose --progress --no-progress",
-        ),
-    ),
-    **dict.fromkeys(
-        ("git add", "git rm"),
-        ("oc", "--chmod --pathspec-from-file", "-A=--all -u=--update -p=--patch -f=--force -v -n --dry-run -N --cached -r -q", "-v -q"),
-    ),
-    **dict.fromkeys(
-        ("git checkout", "git switch"),
-        ("oc", "-b -B -c -C --orphan --conflict", "-q -f=--force --force -t=--track --track --no-track --ours --theirs -p --detach", "-q --quiet"),
-    ),
-    **dict.fromkeys(
-        ("git merge", "git rebase", "git cherry-pick", "git revert"),
-        (
-            "oc",
-            "-m -X=--strategy-option -s=--strategy --onto -x=--exec",
-            """--no-ff --ff-only --squash --no-commit --abort --continue --skip --no-edit -q=--quiet -i=--interactive --autostash
-            --autosquash --no-verify -n""",
-            "-q --quiet",
-        ),
-    ),
-    **dict.fromkeys(("git log", "git diff", "git show", "git status", "git branch", "git tag"), _GIT_LOOK),
-    "git clone": (
-        "oc",
-        "-b=--branch --depth -o=--origin --filter -c=--config --reference -j=--jobs",
-        "-q=--quiet --progress --bare --mirror --recurse-submodules --recursive --single-branch --no-checkout -n --shallow-submodules --sparse",
-        "-q --quiet --progress --no-progress",
-    ),
-    **dict.fromkeys(("pip install", "pip uninstall", "pip download", "uv pip install", "uv add", "uv sync", "uv lock", "pipx install"), _PIP),
-    "ruff check": (
-        "oc",
-        """--select --ignore --extend-select --config --output-format --line-length --target-version --exclude --fixable --unfixable
-        --per-file-ignores --cache-dir""",
-        "--fix --unsafe-fixes --no-cache -n=--no-cache -q=--quiet -s=--silent --preview --diff --show-fixes --statistics --exit-zero --no-fix -v",
-        "--output-format -q --quiet -v --verbose --statistics --show-fixes --no-cache",
-    ),
-    "ruff format": ("oc", "--config --line-length --exclude", "--check --diff -q=--quiet --preview --no-cache", "-q --quiet --no-cache"),
-    "mypy": (
-        "oc",
-        "--config-file -p=--package -m=--module --python-version --exclude --cache-dir --python-executable -c --follow-imports --platform",
-        """--strict --ignore-missing-imports --pretty --no-color-output --no-error-summary --show-error-codes --explicit-package-bases
-        --no-incremental --namespace-packages --show-column-numbers --show-error-context --hide-error-codes --color-output
-        --check-untyped-defs --install-types --non-interactive --no-site-packages""",
-        """--pretty --no-color-output --color-output --show-error-codes --no-error-summary --show-column-numbers --show-error-context
-        --hide-error-codes""",
-    ),
-    "eslint": (
-        "oc",
-        """--ext -c=--config -f=--format --max-warnings --rule --ignore-pattern --cache-location --parser -o=--output-file --ignore-path
-        --resolve-plugins-relative-to""",
-        "--fix --cache --quiet --no-error-on-unmatched-pattern --no-eslintrc --color --no-color --debug",
-        "-f --format --color --no-color --cache --cache-location",
-    ),
-    "tsc": (
-        "o",
-        "-p=--project --outDir --target --module --rootDir --jsx --lib --moduleResolution --types --baseUrl --tsBuildInfoFile",
-        """--noEmit --skipLibCheck --pretty --strict --watch -w=--watch -b=--build --incremental --declaration --emitDeclarationOnly
-        --esModuleInterop --force --noEmitOnError --allowJs --checkJs --resolveJsonModule""",
-        "--pretty",
-    ),
-    "jest": _JEST,
-    "vitest": _VITEST,
-    "vitest run": _VITEST,
-    "kubectl": (
-        "oc",
-        """-n=--namespace -f=--filename -o=--output -l=--selector -c=--container --context --kubeconfig --field-selector --tail --since
-        --replicas --timeout -k=--kustomize -p=--patch --image --type""",
-        "-A=--all-namespaces --all -w=--watch --force --dry-run --wait --now -R --previous --no-headers --show-labels",
-        "-o --output --no-headers --show-labels",
-    ),
-    **dict.fromkeys(
-        ("terraform plan", "terraform apply", "terraform init", "terraform validate", "terraform destroy", "tofu plan", "tofu apply"),
-        (
-            "o",
-            "-var -var-file -target -out -state -backend-config -parallelism -lock-timeout -replace -chdir",
-            """-auto-approve -no-color -refresh-only -destroy -upgrade -reconfigure -migrate-state -compact-warnings -json -force-copy
-            -detailed-exitcode""",
-            "-no-color -compact-warnings",
-        ),
-    ),
-    "make": (
-        "oc",
-        "-f=--file -o -W -I -l",
-        "-s=--silent -k=--keep-going -B=--always-make -n=--dry-run -i -j -w -e -r -d --no-print-directory",
-        "-s --silent --no-print-directory -w",
-    ),
-    "curl": (
-        "oc",
-        """-X=--request -H=--header -d=--data --data-raw --data-binary --data-urlencode --json -o=--output -u=--user -A=--user-agent
-        -b=--cookie -c=--cookie-jar -F=--form -e=--referer -T=--upload-file -m=--max-time --connect-timeout --retry --retry-delay
-        -w=--write-out --url -x=--proxy --cacert --cert --key --resolve --max-redirs""",
-        "-s=--silent -S=--show-error -f=--fail -L=--location -k=--insecure -i=--include -v=--verbose -I=--head -O -J -g -N=--no-buffer -G --compressed",
-        "-s --silent -S --show-error -v --verbose -i --include -w --write-out -N --no-buffer -o --output",
-    ),
-    "gh": (
-        "oc",
-        """-R=--repo --json -q=--jq -t=--title -b=--body -F=--field -f=--raw-field -X=--method -H=--header -B=--base --head -L=--limit
-        -s=--state -l=--label --template -T -a=--assignee --body-file -c=--comment -r=--reviewer -m=--milestone --search -S=--search
-        --add-label --remove-label --job -w=--workflow --branch --author --input""",
-        """--web -w --draft -d=--draft --fill -f=--fill --squash --merge --rebase --delete-branch --auto --admin --patch --log --log-failed
-        --watch --paginate --comments --silent --exit-status --name-only --approve --request-changes --closed --include -i=--include""",
-        "",
-    ),
-    "ls": ("ocp", "-I --ignore --color --sort --time", "--all --almost-all --human-readable --recursive --group-directories-first -1", "--color -1"),
-    **dict.fromkeys(("rm", "mkdir", "rmdir", "touch", "cp", "mv", "ln"), ("ocp", "-m=--mode -t", "-r=--recursive -f=--force -p=--parents -v=--verbose", "-v --verbose")),
-    **dict.fromkeys(("cat", "nl", "tac", "file", "stat", "du", "gofmt", "goimports", "gofumpt", "chmod", "wc", "less", "bat"), ("p", "", "", "")),
-    **dict.fromkeys(("head", "tail"), ("ocp", "-n=--lines -c=--bytes", "-f -q -v -F", "")),
-    "sed": ("xp", "", "", ""),
-    **dict.fromkeys(("awk", "gawk", "jq", "perl", "ag"), ("x", "", "", "")),
-    **dict.fromkeys(
-        ("grep", "egrep", "fgrep"),
-        ("ocxp", "-e=--regexp -f=--file -m=--max-count -A -B -C --include --exclude --exclude-dir --color", "--color --colour", "--color --colour"),
-    ),
-    "rg": (
-        "ocx",
-        "-e=--regexp -f=--file -m=--max-count -A -B -C -g=--glob -t=--type -T -j --color --max-depth -d --sort --iglob -M",
-        "--files --hidden --no-ignore --no-heading --heading --json --pcre2 --multiline --count --line-number",
-        "--color --no-heading --heading",
-    ),
-    **dict.fromkeys(("go", "node", "deno", "bun", "npm", "pnpm", "yarn", "npx", "bunx", "uv", "pip", "cargo", "golangci-lint"), ("d", "", "", "")),
-}
-
-# Words after the program that name its subcommand; two for "program sub" pairs.
-_SUBCOMMANDS = frozenset(
-    """git npm pnpm yarn bun deno go cargo docker podman kubectl helm terraform tofu pip pipx uv poetry pdm hatch gh glab mise rustup
-    brew apt apt-get dnf yum apk systemctl dotnet mvn gradle make just task turbo nx composer bundle rails mix flutter dart swift conda
-    mamba jj hg svn bd workmux entire ruff supabase vercel wrangler prisma alembic pre-commit golangci-lint aws gcloud az fly heroku
-    rtk vitest playwright gem service launchctl nvm fnm volta rake grunt gulp ng lerna firebase netlify eas expo""".split()
-)
-_TWO_LEVEL = frozenset(
-    """docker compose|docker buildx|uv pip|uv tool|go mod|go work|npm run|pnpm run|yarn run|bun run|deno task|mise run|git stash|git worktree
-    |git remote|git submodule|git bisect|poetry env|gh pr|gh issue|gh run|gh repo|gh auth|gh workflow|gh release|turbo run|nx run|bd dep
-    |kubectl rollout|composer run|dotnet tool|aws s3|aws sso|gcloud auth|gcloud compute|az account|poetry run|hatch env|brew services""".replace(
-        "\n", ""
-    )
-    .replace("    ", "")
-    .split("|")
-)
-# Options in front of the subcommand that take a value; those that set the directory are folded into it.
-_GLOBAL_VALUES = {
-    "git": "-C -c --git-dir --work-tree --exec-path --namespace",
-    "docker": "-H --host -c --context --config -l --log-level -f --file -p --project-name --profile --env-file --project-directory",
-    "kubectl": "-n --namespace --context --kubeconfig",
-    "npm": "--prefix --loglevel -w --workspace",
-    "pnpm": "-C --dir --filter -F",
-    "yarn": "--cwd",
-    "bun": "--cwd --filter",
-    "make": "-C -f",
-    "go": "-C",
-    "uv": "--directory --project",
-    "poetry": "-C --directory",
-    "cargo": "--color --config -Z",
-    "gh": "-R --repo",
-    "mise": "-C --cd",
-    "bd": "--db --actor",
-}
-_DIRECTORY = frozenset(
-    "git -C|npm --prefix|pnpm -C|pnpm --dir|yarn --cwd|bun --cwd|make -C|make --directory|go -C|uv --directory|poetry -C|"
-    "poetry --directory|mise -C|mise --cd|terraform -chdir".split("|")
-)
-_GLOBAL_DROP = frozenset("git --no-pager|git -P|git --paginate|npm --silent|npm -s|bd --quiet|bun --silent|yarn --silent|pnpm --silent".split("|"))
-
-_ALIASES = {
-    "npm": {"i": "install", "add": "install", "isntall": "install", "t": "test", "tst": "test", "run-script": "run", "rum": "run", "un": "uninstall", "rm": "uninstall"},
-    "pnpm": {"i": "install", "t": "test"},
-    "yarn": {"i": "install"},
-    "bun": {"i": "install"},
-    "cargo": {"b": "build", "t": "test", "c": "check", "r": "run"},
-    "brew": {"uninstall": "remove"},
-}
-# Names that another spelling of the same command need not contain: never hint words.
-UNSURE_WORDS = frozenset("install test run build check uninstall remove compose".split())
-_PM_BUILTIN = frozenset(
-    """install add remove up update upgrade outdated list ls why audit init create dlx exec run test start publish pack link unlink store
-    config set login logout whoami version versions info view cache dedupe import prune rebuild root bin patch deploy fetch node workspace
-    workspaces plugin plugins rb dedup doctor env setup help licenses recursive x pm repl global policies self-update server approve-builds""".split()
-)
-
-_split: dict[str, tuple[str, dict[str, str], dict[str, str], frozenset[str]]] = {}
+Spec = tuple[str, dict[str, str], dict[str, str], frozenset[str]]  # traits, value options, flags, dropped
+_split: dict[str, Spec] = {}
 
 
 def _spelled(names: str) -> dict[str, str]:
@@ -342,7 +37,7 @@ def _spelled(names: str) -> dict[str, str]:
     return out
 
 
-def table(name: str) -> tuple[str, dict[str, str], dict[str, str], frozenset[str]]:
+def table(name: str) -> Spec:
     """(traits, value options, flags, dropped) of a program or `program sub`, split once."""
     found = _split.get(name)
     if found is None:
@@ -377,20 +72,16 @@ def arrange(name: str, args: Sequence[str]) -> Arguments:
     """Split `args` of program `name` into subcommand, sorted options, operands and tail."""
     out = Arguments()
     rest = _globals(name, list(args), out)
-    if name in _SUBCOMMANDS:
+    if name in SUBCOMMANDS:
         rest = _subcommand(name, rest, out)
+    spec: Spec | None = None
     for candidate in (f"{name} {' '.join(out.subs[:2])}", f"{name} {out.subs[0]}" if out.subs else "", name):
         if candidate in TABLES:
-            if candidate in ("up", "build", "down", "start", "stop", "restart", "pull", "ps"):
-                continue
             spec = table(candidate)
             break
-    else:
-        if name == "docker" and out.subs[:1] == ["compose"] and out.subs[1:2] and out.subs[1] in TABLES:
-            spec = table(out.subs[1])
-        else:
-            out.verbatim, out.loose = rest, False
-            return out
+    if spec is None:
+        out.verbatim, out.loose = rest, False
+        return out
     out.traits = spec[0]
     if "o" in spec[0]:
         _options(rest, spec, out)
@@ -400,73 +91,88 @@ def arrange(name: str, args: Sequence[str]) -> Arguments:
 
 
 def _globals(name: str, args: list[str], out: Arguments) -> list[str]:
-    values = _GLOBAL_VALUES.get(name)
-    if values is None and name != "terraform":
+    """Take the options in front of the subcommand; what sets the directory goes to `out.directory`."""
+    known = GLOBAL_VALUES.get(name)
+    if known is None:
         return args
-    takes = (values or "").split()
+    takes = known.split()
     i = 0
     while i < len(args) and args[i][:1] == "-" and args[i] not in ("-", "--"):
         word = args[i]
         option, eq, value = word.partition("=")
-        if f"{name} {option}" in _DIRECTORY and (eq or i + 1 < len(args)):
-            found = value if eq else args[i + 1]
-            out.directory = found if not out.directory or found[:1] == "/" else out.directory + "/" + found
+        if f"{name} {option}" in DIRECTORY and (eq or i + 1 < len(args)):
+            _directory(value if eq else args[i + 1], out)
             i += 1 if eq else 2
-        elif f"{name} {word}" in _GLOBAL_DROP or (word == "-c" and name == "git" and args[i + 1 : i + 2] and args[i + 1].startswith(("color.", "core.pager", "advice."))):
-            i += 2 if word == "-c" else 1
+        elif f"{name} {word}" in GLOBAL_DROP:
+            i += 1
+        elif name == "git" and word == "-c" and args[i + 1 : i + 2] and args[i + 1].startswith(_SHOWN_SETTINGS):
+            i += 2
         elif word in takes and i + 1 < len(args):
             out.options.append((word, args[i + 1]))
             i += 2
         elif name in ("make", "npm", "bun"):
-            break  # `make -j8 all`, `npm --x run`: left to the table
+            break  # `make -j8 all`: left to the table
         else:
             out.options.append((word, ""))
             i += 1
-    # `npm run build --prefix web` too
-    for j in range(i, len(args) - 1):
-        if args[j] == "--":
-            break
-        if f"{name} {args[j]}" in _DIRECTORY and name in ("npm", "pnpm", "yarn", "make") and not out.directory:
-            out.directory = args[j + 1]
-            return args[i:j] + args[j + 2 :]
+    if name in ("npm", "pnpm", "yarn", "make"):  # `npm run build --prefix web` too
+        for j in range(i, len(args) - 1):
+            if args[j] == "--":
+                break
+            if f"{name} {args[j]}" in DIRECTORY and not out.directory:
+                _directory(args[j + 1], out)
+                return args[i:j] + args[j + 2 :]
     return args[i:]
 
 
+_SHOWN_SETTINGS = ("color.", "core.pager", "advice.", "pager.")
+
+
+def _directory(found: str, out: Arguments) -> None:
+    out.directory = found if not out.directory or found[:1] == "/" else out.directory + "/" + found
+
+
 def _subcommand(name: str, rest: list[str], out: Arguments) -> list[str]:
+    """Take the subcommand words, in their one spelling."""
+    if name == "cargo" and rest and rest[0][:1] == "+":
+        out.options.append((rest[0], ""))
+        rest = rest[1:]
     if not rest or rest[0][:1] in ("-", "") or not is_static(rest[0]) or "=" in rest[0] or "/" in rest[0]:
         return rest
-    sub = _ALIASES.get(name, {}).get(rest[0], rest[0])
+    sub = ALIASES.get(name, {}).get(rest[0], rest[0])
     rest = rest[1:]
-    if name in ("yarn", "pnpm") and sub not in _PM_BUILTIN:
+    if name in ("yarn", "pnpm") and sub not in PM_BUILTIN:
         out.subs = ["run", sub]
         return rest
-    if name == "docker" and sub in ("image", "container") and rest and rest[0] in ("build", "run", "pull", "push", "exec", "start", "stop"):
+    if name == "docker" and sub in ("image", "container") and rest[:1] and rest[0] in _DOCKER_VERBS:
         sub, rest = rest[0], rest[1:]
     out.subs = [sub]
-    if f"{name} {sub}" in _TWO_LEVEL:
-        if name == "docker" and sub == "compose":
-            rest = _globals(name, rest, out)
-        if rest and rest[0][:1] != "-" and is_static(rest[0]):
-            second = rest[0]
-            if name == "npm" and second in ("test", "start"):
-                out.subs = [second]
-            elif name in ("yarn", "pnpm") and second in ("test", "start") and sub == "run":
-                out.subs = [second]
-            else:
-                out.subs.append(second)
-            rest = rest[1:]
+    if f"{name} {sub}" not in TWO_LEVEL:
+        return rest
+    if name == "docker" and sub == "compose":
+        rest = _globals(name, rest, out)
+    if rest and rest[0][:1] != "-" and is_static(rest[0]):
+        second = rest[0]
+        if second in ("test", "start") and sub == "run" and name in ("npm", "yarn", "pnpm"):
+            out.subs = [second]
+        else:
+            out.subs.append(second)
+        rest = rest[1:]
     return rest
 
 
-def _options(rest: list[str], spec: tuple[str, dict[str, str], dict[str, str], frozenset[str]], out: Arguments) -> None:
+_DOCKER_VERBS = ("build", "run", "pull", "push", "exec", "start", "stop")
+
+
+def _options(rest: list[str], spec: Spec, out: Arguments) -> None:
     """Sort options; when one that the table does not know might take the next word, keep everything as written."""
-    traits, takes, bare, dropped = spec
-    cluster, i, n = "c" in traits, 0, len(rest)
+    traits = spec[0]
     options, operands = list(out.options), []
+    i, n = 0, len(rest)
     while i < n:
         word = rest[i]
         i += 1
-        if word == "--" or word == "-args":
+        if word in ("--", "-args"):
             out.tail = rest[i:]
             break
         if word[:1] != "-" or word == "-":
@@ -475,51 +181,59 @@ def _options(rest: list[str], spec: tuple[str, dict[str, str], dict[str, str], f
                 operands += rest[i:]
                 break
             continue
-        if word[1] != "-" and not cluster or word.startswith("--"):
-            name, eq, value = word.partition("=")
-            if word.startswith("--") and not cluster and name not in takes and name not in bare:
-                name = name[1:]  # go and terraform: --run is -run
-            if eq:
-                name = takes.get(name) or bare.get(name) or name
-            elif name in takes and name not in bare and i < n:
-                name, value = takes[name], rest[i]
-                i += 1
-            elif name in takes and i < n and name in bare and rest[i][:1] != "-" and name != "--cov":
-                name, value = takes[name], rest[i]
-                i += 1
-            elif name in bare:
-                name = bare[name]
-                if name in ("--pretty", "--noEmit") and rest[i : i + 1] in (["false"], ["true"]):
-                    value = rest[i]
-                    i += 1
-            elif i < n and rest[i][:1] != "-" and not name.startswith("--no-"):
-                out.verbatim, out.loose = rest, False
-                return
-            if name not in dropped:
-                options.append((name, value))
-            continue
-        j = 1
-        while j < len(word):
-            letter = "-" + word[j]
-            j += 1
-            value = ""
-            if letter in takes and letter not in bare:
-                value = word[j:]
-                if not value and i < n:
-                    value = rest[i]
-                    i += 1
-                j = len(word)
-                letter = takes[letter]
-            elif letter in bare:
-                letter = bare[letter]
-                if letter == "-j":
-                    value, j = word[j:], len(word)
-            elif word[1].isdigit():
-                letter, j = word, len(word)  # head -20, git log -5
-            elif "x" not in traits and "p" not in traits and i < n and j == len(word) and rest[i][:1] != "-":
-                out.verbatim, out.loose = rest, False
-                return
-            if letter not in dropped:
-                options.append((letter, value))
-    out.options = sorted(options, key=lambda o: o[0])
+        take = _long if word[1] == "-" or "c" not in traits else _short
+        i = take(word, rest, i, spec, options)
+        if i < 0:
+            out.verbatim, out.loose = rest, False
+            return
+    out.options = sorted(options, key=lambda option: option[0])
     out.operands = operands
+
+
+def _long(word: str, rest: list[str], i: int, spec: Spec, options: list[tuple[str, str]]) -> int:
+    """One `--option` (or `-option` of go and terraform); the index after it and its value, -1 when it cannot be told."""
+    traits, takes, bare, dropped = spec
+    name, eq, value = word.partition("=")
+    if word.startswith("--") and "c" not in traits and name not in takes and name not in bare:
+        name = name[1:]  # go and terraform: --run is -run
+    if eq:
+        name = takes.get(name) or bare.get(name) or name
+    elif name in takes and name not in bare and i < len(rest):
+        name, value = takes[name], rest[i]
+        i += 1
+    elif name in bare:
+        name = bare[name]
+        if name in ("--pretty", "--noEmit") and rest[i : i + 1] in (["false"], ["true"]):
+            value = rest[i]
+            i += 1
+    elif i < len(rest) and rest[i][:1] != "-" and not name.startswith("--no-"):
+        return -1
+    if name not in dropped:
+        options.append((name, value))
+    return i
+
+
+def _short(word: str, rest: list[str], i: int, spec: Spec, options: list[tuple[str, str]]) -> int:
+    """A cluster like -xvf; the index after it and its value, -1 when it cannot be told."""
+    traits, takes, bare, dropped = spec
+    j = 1
+    while j < len(word):
+        letter, value = "-" + word[j], ""
+        j += 1
+        if letter in takes and letter not in bare:
+            value, j = word[j:], len(word)
+            if not value and i < len(rest):
+                value = rest[i]
+                i += 1
+            letter = takes[letter]
+        elif letter in bare:
+            letter = bare[letter]
+            if letter == "-j":
+                value, j = word[j:], len(word)
+        elif word[1].isdigit():
+            letter, j = word, len(word)  # head -20, git log -5
+        elif "x" not in traits and "p" not in traits and i < len(rest) and j == len(word) and rest[i][:1] != "-":
+            return -1
+        if letter not in dropped:
+            options.append((letter, value))
+    return i

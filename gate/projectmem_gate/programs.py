@@ -5,42 +5,70 @@ What options.py adds is how each program's options are ordered and which of them
 
 from __future__ import annotations
 
-from .words import is_static
+from projectmem_gate.lines import names
+from projectmem_gate.words import is_static
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_BIN = ("/bin/", "/usr/bin/", "/usr/local/bin/", "/sbin/", "/usr/sbin/", "/usr/local/sbin/", "/opt/homebrew/bin/", "/opt/local/bin/")
+_BIN = (
+    "/bin/",
+    "/usr/bin/",
+    "/usr/local/bin/",
+    "/sbin/",
+    "/usr/sbin/",
+    "/usr/local/sbin/",
+    "/opt/homebrew/bin/",
+    "/opt/local/bin/",
+)
 _PYTHON_REST = frozenset("0123456789.")
 
 # Programs that only look. Their success mends nothing and, inside $(...), they are no action of their own.
-PURE = frozenset(
-    """ls cat head tail grep egrep fgrep rg ag ack find fd fdfind wc sort uniq cut tr column fold fmt nl rev tac less more bat
-    file stat du df tree pwd date whoami id hostname uname which type whereis command basename dirname realpath readlink
-    test [ [[ true false : echo printf env printenv set seq sleep wait jobs ps pgrep lsof top free uptime diff cmp comm
-    md5sum sha1sum sha256sum shasum cksum xxd hexdump od strings jq yq awk gawk sed nm objdump otool man help history
-    tty stty locale getconf nproc arch sw_vers lscpu lsblk ifconfig ip ss netstat ping dig nslookup host ldd column
-    cloc tokei scc exa eza tput clear read expr bc dc look paste join tsort sum yes cd pushd popd dirs exit return
-    break continue shift trap umask ulimit local declare typeset readonly let shopt alias getopts""".split()
+PURE = names(
+    """
+    ls cat head tail grep egrep fgrep rg ag ack find fd fdfind wc sort uniq cut tr column fold fmt nl rev tac less
+    more bat file stat du df tree pwd date whoami id hostname uname which type whereis command basename dirname
+    realpath readlink test [ [[ true false : echo printf env printenv set seq sleep wait jobs ps pgrep lsof top free
+    uptime diff cmp comm mktemp uuidgen md5 base64 shasum md5sum sha1sum sha256sum shasum cksum xxd hexdump od strings
+    jq yq awk gawk sed nm objdump otool man help history tty stty locale getconf nproc arch sw_vers lscpu lsblk
+    ifconfig ip ss netstat ping dig nslookup host ldd column cloc tokei scc exa eza tput clear read expr bc dc look
+    paste join tsort sum yes cd pushd popd dirs exit return break continue shift trap umask ulimit local declare
+    typeset readonly let shopt alias getopts
+    """
 )
 # Never to blame when a chain fails, and no action worth remembering.
-TRIVIAL = frozenset(
-    """cd pushd popd chdir dirs echo printf pwd true false : export unset set shopt alias unalias local declare typeset readonly
-    exit return break continue shift trap umask ulimit sleep wait jobs clear tput test [ [[ date read let hash times fg bg
-    disown chcp""".split()
+TRIVIAL = names(
+    """
+    cd pushd popd chdir dirs echo printf pwd true false : export unset set shopt alias unalias local declare typeset
+    readonly exit return break continue shift trap umask ulimit sleep wait jobs clear tput test [ [[ date read let
+    hash times fg bg disown chcp
+    """
 )
 
-_FILTERS = frozenset(
-    """tail head grep egrep fgrep rg ag cat bat tee less more sort uniq wc sed awk gawk cut tr column fold fmt nl rev tac xxd
-    hexdump od strings ts pr expand unexpand iconv ansi2txt ansifilter col colrm gtail ghead true most cowsay""".split()
+_FILTERS = names(
+    """
+    tail head grep egrep fgrep rg ag cat bat tee less more sort uniq wc sed awk gawk cut tr column fold fmt nl rev tac
+    xxd hexdump od strings ts pr expand unexpand iconv ansi2txt ansifilter col colrm gtail ghead true most cowsay
+    """
 )
 # filters whose first operand is a script or pattern
-_SCRIPTED = {"grep": "-e -f --regexp --file", "egrep": "-e -f", "fgrep": "-e -f", "rg": "-e -f --regexp --file", "ag": "", "sed": "-e -f", "awk": "-f", "gawk": "-f"}
-_FILTER_VALUES = frozenset(
-    """-n -c -k -t -d -f -F -s -w -b -m -A -B -C -e -v -o -O -i -l --lines --bytes --max-count --after-context --before-context
-    --context --regexp --file --fields --delimiter --key --field-separator --width -g --glob --type -T -j --color --include
-    --exclude --format""".split()
+_SCRIPTED = {
+    "grep": "-e -f --regexp --file",
+    "egrep": "-e -f",
+    "fgrep": "-e -f",
+    "rg": "-e -f --regexp --file",
+    "ag": "",
+    "sed": "-e -f",
+    "awk": "-f",
+    "gawk": "-f",
+}
+_FILTER_VALUES = names(
+    """
+    -n -c -k -t -d -f -F -s -w -b -m -A -B -C -e -v -o -O -i -l --lines --bytes --max-count --after-context
+    --before-context --context --regexp --file --fields --delimiter --key --field-separator --width -g --glob --type
+    -T -j --color --include --exclude --format
+    """
 )
 
 
@@ -77,7 +105,9 @@ def is_filter(argv: Sequence[str]) -> bool:
     while i < n:
         word = argv[i]
         if word[:1] == "-" and len(word) > 1:
-            if name == "sed" and (word[:2] == "-i" or word.startswith("--in-place") or (word[1] in "nErsuz" and "i" in word[1:] and word[1] != "-")):
+            if name == "sed" and (
+                word[:2] == "-i" or word.startswith("--in-place") or (word[1] in "nErsuz" and "i" in word[1:] and word[1] != "-")
+            ):
                 return False
             if scripted is not None and word in scripted.split():
                 explicit = True
@@ -98,7 +128,20 @@ def is_filter(argv: Sequence[str]) -> bool:
 def _glued(name: str, word: str) -> bool:
     """Options that take a value elsewhere but not in this program."""
     if name in ("grep", "egrep", "fgrep"):
-        return word not in ("-m", "-A", "-B", "-C", "-e", "-f", "-d", "--regexp", "--file", "--max-count", "--include", "--exclude")
+        return word not in (
+            "-m",
+            "-A",
+            "-B",
+            "-C",
+            "-e",
+            "-f",
+            "-d",
+            "--regexp",
+            "--file",
+            "--max-count",
+            "--include",
+            "--exclude",
+        )
     if name == "rg":
         return word not in ("-m", "-A", "-B", "-C", "-e", "-f", "-g", "-t", "-T", "-j", "--glob", "--type", "--regexp", "--file")
     if name in ("head", "tail"):
@@ -114,10 +157,12 @@ def _glued(name: str, word: str) -> bool:
     return False
 
 
-_GIT_LOOKS = frozenset(
-    """status log diff show blame grep ls-files ls-tree ls-remote rev-parse rev-list describe shortlog cat-file show-ref
+_GIT_LOOKS = names(
+    """
+    status log diff show blame grep ls-files ls-tree ls-remote rev-parse rev-list describe shortlog cat-file show-ref
     for-each-ref merge-base name-rev reflog count-objects check-ignore check-attr fsck diff-tree diff-files diff-index
-    whatchanged var version help range-diff cherry verify-commit verify-tag symbolic-ref""".split()
+    whatchanged var version help range-diff cherry verify-commit verify-tag symbolic-ref
+    """
 )
 
 
@@ -130,4 +175,4 @@ def is_pure(argv: Sequence[str]) -> bool:
         return any(w in _GIT_LOOKS for w in argv[1:4])
     if name == "sed":
         return not any(w[:2] == "-i" or w.startswith("--in-place") for w in argv[1:])
-    return name in PURE or any(w in ("--version", "--help", "-h") for w in argv[1:]) and is_static(argv[0])
+    return name in PURE or (any(w in ("--version", "--help", "-h") for w in argv[1:]) and is_static(argv[0]))

@@ -6,39 +6,71 @@ Names are compared without case, `_`, `-` and `.`, so that `exec_command`, `exec
 
 from __future__ import annotations
 
+from projectmem_gate.lines import names
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 _KINDS = {
     "sh": """bash shell execcommand localshell localshellcall shellcommand runshellcommand runcommand runincommandline executebash
-        executecommand executebashcommand terminal runterminalcmd runinterminal execute exec_command cmdrunaction command powershell
-        pwsh shelltool bashtool unifiedexec containerexec monitor zsh sh runbash""",
+        executecommand executebashcommand terminal runterminalcmd runinterminal execute cmdrunaction command powershell pwsh
+        shelltool bashtool unifiedexec containerexec monitor zsh sh runbash""",
+    "code": "exec",
     "edit": """edit multiedit strreplace replace strreplaceeditor strreplacebasededittool editfile replaceinfile searchreplace
         fileeditor insert edittool replacestringinfile multireplacestringinfile inserteditintofile texteditor editblock""",
     "write": "write writefile create createfile writetofile newfile savefile filewrite overwrite",
     "patch": "applypatch patch applydiff unifieddiff",
     "fetch": "webfetch fetch readurl fetchurl fetchwebpage urlfetch browse",
     "read": "read readfile view viewfile readmanyfiles open viewimage readfiles cat notebookread lsp readtextfile",
-    "search": "grep glob find findfile search searchfile searchdir ls listdir listdirectory listfiles rg codesearch searchfiles grepsearch filesearch searchfilecontent findbyname grep_search",
+    "search": """grep glob find findfile search searchfile searchdir ls listdir listdirectory listfiles rg codesearch searchfiles
+        grepsearch filesearch searchfilecontent findbyname""",
     "notebook": "notebookedit editnotebook editnotebookfile",
 }
-KINDS = {name.replace("_", ""): kind for kind, names in _KINDS.items() for name in names.split()}
+KINDS = {name: kind for kind, names in _KINDS.items() for name in names.split()}
 
 COMMAND = ("command", "cmd", "script", "commands", "commandLine", "CommandLine", "command_line", "code", "input")
 WORKDIR = ("workdir", "cwd", "working_directory", "workingDirectory", "dir_path", "directory", "working_dir", "Cwd")
-PATH = ("file_path", "path", "filePath", "filename", "file", "target_file", "absolute_path", "notebook_path", "relative_workspace_path", "TargetFile", "uri", "AbsolutePath")
+PATH = (
+    "file_path",
+    "path",
+    "filePath",
+    "filename",
+    "file",
+    "target_file",
+    "absolute_path",
+    "notebook_path",
+    "relative_workspace_path",
+    "TargetFile",
+    "uri",
+    "AbsolutePath",
+)
 OLD = ("old_string", "old_str", "oldString", "oldStr", "old_text", "oldText", "search", "old", "old_content", "TargetContent")
-NEW = ("new_string", "new_str", "newString", "newStr", "new_text", "newText", "replace", "new", "new_content", "ReplacementContent", "insert_text")
+NEW = (
+    "new_string",
+    "new_str",
+    "newString",
+    "newStr",
+    "new_text",
+    "newText",
+    "replace",
+    "new",
+    "new_content",
+    "ReplacementContent",
+    "insert_text",
+)
 CONTENT = ("content", "file_text", "contents", "text", "fileText", "CodeContent", "new_source")
 PATCH = ("patch", "input", "patchText", "diff", "patch_text", "content", "command")
 URL = ("url", "uri", "URL", "link")
 # Fields that say how to run or show a call, not what it does.
-NOISE = frozenset(
-    """description timeout timeout_ms timeoutMs yield_time_ms max_output_tokens max_tokens run_in_background justification prefix_rule
-    explanation instruction is_background isBackground security_risk summary session_id login tty toolCallId thought requires_approval
-    dangerouslyDisableSandbox sandbox_permissions with_escalated_permissions blocking initial_wait shellId sessionId mode detach
-    additional_permissions environment_id shell prompt background is_input reset wait_for_previous_tools toolSummary toolAction""".split()
+NOISE = names(
+    """
+    description timeout timeout_ms timeoutMs yield_time_ms max_output_tokens max_tokens run_in_background
+    justification prefix_rule explanation instruction is_background isBackground security_risk summary session_id
+    login tty toolCallId thought requires_approval dangerouslyDisableSandbox sandbox_permissions
+    with_escalated_permissions blocking initial_wait shellId sessionId mode detach additional_permissions
+    environment_id shell prompt background is_input reset wait_for_previous_tools toolSummary toolAction
+    """
 )
 
 
@@ -47,8 +79,8 @@ def plain(tool: str) -> str:
 
 
 def kind_of(tool: str) -> str:
-    """sh | edit | write | patch | fetch | read | search | notebook | mcp | other."""
-    if tool.startswith("mcp__") or tool.startswith("mcp_"):
+    """sh | code | edit | write | patch | fetch | read | search | notebook | mcp | other."""
+    if tool.startswith("mcp_"):
         return "mcp"
     return KINDS.get(plain(tool), "other")
 

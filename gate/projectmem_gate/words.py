@@ -22,7 +22,21 @@ PROCESS = "\x07"  # a process substitution ... END
 ACTIVE_END = "\x08"
 
 _PLAIN_BREAKERS = "\\*?[~{}'\"$`"
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"', "?": "?", "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "v": "\v"}
+_ESCAPES = {
+    "n": "\n",
+    "t": "\t",
+    "r": "\r",
+    "\\": "\\",
+    "'": "'",
+    '"': '"',
+    "?": "?",
+    "a": "\a",
+    "b": "\b",
+    "e": "\x1b",
+    "E": "\x1b",
+    "f": "\f",
+    "v": "\v",
+}
 _SHOWN = {ord(c): None for c in (GLOB, UNQUOTED, QUOTED, COMMAND, END, QCOMMAND, PROCESS)}
 
 
@@ -193,3 +207,27 @@ class Reader:
         if end > at:
             out.append(double_quoted(source[at:end].decode("utf-8", "replace")))
         return "".join(out)
+
+
+def literal(body: str) -> str | None:
+    """An unquoted here-document whose only special characters are escaped, with the escapes resolved; None when it expands."""
+    out, i, n = [], 0, len(body)
+    while i < n:
+        c = body[i]
+        if c in "$`":
+            following = body[i + 1 : i + 2]
+            if (
+                c == "`"
+                or following in ("(", "{")
+                or following.isalnum()
+                or following in ("_", "?", "!", "@", "*", "#", "-", "$")
+            ):
+                return None
+        if c == "\\" and body[i + 1 : i + 2] in ("$", "`", "\\", "\n"):
+            i += 1
+            if body[i] != "\n":
+                out.append(body[i])
+        else:
+            out.append(c)
+        i += 1
+    return "".join(out)

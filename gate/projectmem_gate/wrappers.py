@@ -7,19 +7,23 @@ action of its own.
 
 from __future__ import annotations
 
-from .words import is_static, shown
+from projectmem_gate.lines import names
+from projectmem_gate.words import is_static, shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 # Variables that change only how output looks.
-NEUTRAL_ENV = frozenset(
-    """PYTHONUNBUFFERED PYTHONDONTWRITEBYTECODE PYTHONFAULTHANDLER NO_COLOR FORCE_COLOR CLICOLOR CLICOLOR_FORCE TERM COLUMNS LINES
-    PAGER GIT_PAGER GH_PAGER MANPAGER BAT_PAGER LESS GREP_COLOR GREP_COLORS CARGO_TERM_COLOR CARGO_TERM_PROGRESS_WHEN PY_COLORS
-    NPM_CONFIG_COLOR npm_config_color npm_config_loglevel NODE_NO_WARNINGS RUST_BACKTRACE GIT_TERMINAL_PROMPT NO_UPDATE_NOTIFIER
-    NPM_CONFIG_FUND NPM_CONFIG_AUDIT PIP_DISABLE_PIP_VERSION_CHECK PIP_PROGRESS_BAR PIP_NO_INPUT HOMEBREW_NO_AUTO_UPDATE
-    DOTNET_NOLOGO DOTNET_CLI_TELEMETRY_OPTOUT NEXT_TELEMETRY_DISABLED _""".split()
+NEUTRAL_ENV = names(
+    """
+    PYTHONUNBUFFERED PYTHONDONTWRITEBYTECODE PYTHONFAULTHANDLER NO_COLOR FORCE_COLOR CLICOLOR CLICOLOR_FORCE TERM
+    COLUMNS LINES PAGER GIT_PAGER GH_PAGER MANPAGER BAT_PAGER LESS GREP_COLOR GREP_COLORS CARGO_TERM_COLOR
+    CARGO_TERM_PROGRESS_WHEN PY_COLORS NPM_CONFIG_COLOR npm_config_color npm_config_loglevel NODE_NO_WARNINGS
+    RUST_BACKTRACE GIT_TERMINAL_PROMPT NO_UPDATE_NOTIFIER NPM_CONFIG_FUND NPM_CONFIG_AUDIT
+    PIP_DISABLE_PIP_VERSION_CHECK PIP_PROGRESS_BAR PIP_NO_INPUT HOMEBREW_NO_AUTO_UPDATE DOTNET_NOLOGO
+    DOTNET_CLI_TELEMETRY_OPTOUT NEXT_TELEMETRY_DISABLED _
+    """
 )
 
 SHELLS = frozenset(("bash", "sh", "zsh", "dash", "ksh", "ash"))
@@ -47,8 +51,10 @@ _KEPT: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {
     "doas": ((), ("-u",), ("-n",)),
     "uv": (
         ("run",),
-        ("--with", "--with-editable", "--with-requirements", "--python", "-p", "--extra", "--group", "--project", "--env-file")
-        + ("--package", "--index-url", "--default-index", "--only-group", "--no-group"),
+        tuple(
+            """--with --with-editable --with-requirements --python -p --extra --group --project --env-file --package --index-url
+            --default-index --only-group --no-group""".split()
+        ),
         ("-q", "--quiet", "-v", "--verbose", "--no-progress"),
     ),
     "poetry": (("run",), ("-C", "--directory", "-P", "--project"), ("-q", "-n", "--no-interaction", "--no-ansi")),
@@ -75,10 +81,10 @@ _TWO_WORDS = {
     "asdf": ("exec",),
     "op": ("run",),
 }
-_RTK_OWN = frozenset("gain discover init config proxy learn session verify help --version --help".split())
+_RTK_OWN = names("gain discover init config proxy learn session verify help --version --help")
 _ASSIGN_OK = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789")
-_SSH_VALUES = frozenset("-b -c -D -E -e -F -I -i -J -L -l -m -O -o -p -Q -R -S -W -w -B".split())
-_XARGS_VALUES = frozenset("-I -i -n -P -L -l -d -E -s -a --max-args --max-procs --replace --delimiter --arg-file".split())
+_SSH_VALUES = names("-b -c -D -E -e -F -I -i -J -L -l -m -O -o -p -Q -R -S -W -w -B")
+_XARGS_VALUES = names("-I -i -n -P -L -l -d -E -s -a --max-args --max-procs --replace --delimiter --arg-file")
 
 
 def basename(word: str) -> str:
@@ -193,8 +199,8 @@ def shell_payload(argv: Sequence[str]) -> str | None:
     return None
 
 
-def ssh(argv: Sequence[str]) -> tuple[list[str], str] | None:
-    """(`ssh`, options, host; remote script) of an ssh command that runs something, or None."""
+def ssh(argv: Sequence[str]) -> tuple[str, str] | None:
+    """(`ssh`, the options that matter, host; the remote script) of an ssh command that runs something, or None."""
     if basename(argv[0]) != "ssh":
         return None
     options: list[str] = []
@@ -205,12 +211,12 @@ def ssh(argv: Sequence[str]) -> tuple[list[str], str] | None:
                 options += [argv[i], argv[i + 1]]
             i += 1
         i += 1
-    if i + 1 >= n:
-        return None
     rest = list(argv[i + 1 :])
-    if rest[0] == "--":
+    if rest[:1] == ["--"]:
         rest = rest[1:]
-    return ["ssh", *options, argv[i]], " ".join(shown(w) for w in rest)
+    if not rest:
+        return None
+    return " ".join(["ssh", *options, argv[i]]), " ".join([shown(w) for w in rest])
 
 
 def xargs(argv: Sequence[str]) -> list[str] | None:
@@ -221,17 +227,19 @@ def xargs(argv: Sequence[str]) -> list[str] | None:
     return list(argv[at:]) if at < len(argv) else None
 
 
-def container(argv: Sequence[str]) -> tuple[list[str], list[str]] | None:
-    """(prefix, inner argv) of docker/kubectl exec that run a shell script inside, or None."""
+def container(argv: Sequence[str]) -> tuple[str, list[str]] | None:
+    """(where, inner argv) of docker/kubectl exec that run a shell script inside, or None."""
     if basename(argv[0]) not in ("docker", "podman", "kubectl", "docker-compose", "nerdctl", "oc"):
         return None
     if not any(w in ("exec", "run") for w in argv[1:4]):
         return None
     for i in range(2, len(argv) - 2):
         if basename(argv[i]) in SHELLS and shell_payload(argv[i:]) is not None:
-            drop = ("-i", "-t", "-it", "-ti", "--interactive", "--tty", "-T", "--")
-            return [basename(argv[0]), *(w for w in argv[1:i] if w not in drop)], list(argv[i:])
+            return " ".join([basename(argv[0]), *(w for w in argv[1:i] if w not in _TTY)]), list(argv[i:])
     return None
+
+
+_TTY = ("-i", "-t", "-it", "-ti", "--interactive", "--tty", "-T", "--")
 
 
 def find_commands(argv: Sequence[str]) -> list[list[str]]:

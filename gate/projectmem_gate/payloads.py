@@ -1,0 +1,117 @@
+"""[H] One command with its wrappers taken off, and the commands that it carries inside walked in its place."""
+
+from __future__ import annotations
+
+from projectmem_gate import wrappers
+from projectmem_gate.redirects import NONE
+from projectmem_gate.scope import Command
+from projectmem_gate.words import is_static, shown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from projectmem_gate.scope import Scope
+    from projectmem_gate.shell import Stdin, Walk, Writes
+
+MAX_DEPTH = 8
+# Programs that change what later commands of the same shell find.
+_ENVIRONMENTS = ("source", ".", "nvm", "conda", "mamba", "pyenv", "workon", "sdk", "fnm", "asdf", "module")
+
+
+def command(walk: Walk, argv: list[str], env: dict[str, str], scope: Scope, stdin: Stdin, writes: Writes) -> None:
+    """Emit one command, or what is inside it."""
+    env = {**scope.env, **env}
+    argv = wrappers.neutral(argv, env)
+    under = scope.under
+    while argv:
+        prefix, rest = wrappers.kept(argv)
+        if not prefix:
+            break
+        under = (*under, *prefix)
+        argv = wrappers.neutral(rest, env)
+    for name in wrappers.NEUTRAL_ENV & env.keys():
+        del env[name]
+    if argv and _nested(walk, argv, env, under, scope, stdin, writes):
+        return
+    inside = scope.inside
+    for name, source in scope.loops.items():
+        if any("$" + name in word and not is_static(word) for word in argv):
+            inside = (*inside, source)
+    item = Command(argv, env, scope, under, inside)
+    item.stdin, item.writes = stdin, writes
+    if argv:
+        _move(walk, argv, scope)
+    walk.emit(item)
+
+
+def _nested(
+    walk: Walk, argv: list[str], env: dict[str, str], under: tuple[str, ...], scope: Scope, stdin: Stdin, writes: Writes
+) -> bool:
+    """Walk into payloads; true when nothing else of this command is left to emit."""
+    if scope.depth >= MAX_DEPTH:
+        return False
+    name = wrappers.basename(argv[0])
+    before = len(walk.commands)
+    script = wrappers.shell_payload(argv)
+    inner = scope.copy()
+    inner.depth, inner.env, inner.under = scope.depth + 1, env, under
+    fed_script = script is None and name in wrappers.SHELLS and argv[1:] in ([], ["-s"], ["-"]) and stdin[0] == "text"
+    if fed_script and is_static(stdin[1]):
+        script = stdin[1]
+    if script is not None:
+        inner.variables = {}
+        walk.run(script, inner)
+    elif name == "eval" and len(argv) > 1:
+        walk.run(" ".join([shown(w) for w in argv[1:]]), inner)
+        scope.cwd, scope.env = inner.cwd, inner.env
+    elif (far := wrappers.ssh(argv)) is not None:
+        inner.far(far[0])
+        walk.run(far[1], inner)
+    elif (boxed := wrappers.container(argv)) is not None:
+        inner.far(boxed[0])
+        command(walk, boxed[1], {}, inner, stdin, writes)
+    elif (fed := wrappers.xargs(argv)) is not None:
+        inner.inside = (*inner.inside, "xargs")
+        command(walk, fed, {}, inner, stdin, writes)
+    else:
+        for run in wrappers.find_commands(argv):
+            found = scope.copy()
+            found.depth, found.inside = scope.depth + 1, (*scope.inside, "find")
+            command(walk, run, {}, found, NONE, [])
+            walk.join(";")
+        return False
+    for item in walk.commands[before:]:
+        if item.writes is not writes:
+            item.writes = item.writes + writes
+    return len(walk.commands) > before
+
+
+def _move(walk: Walk, argv: list[str], scope: Scope) -> None:
+    """Follow cd, pushd, popd, and what sets up an environment."""
+    name = argv[0]
+    if name in _ENVIRONMENTS and len(argv) > 1 and argv[1] not in ("list", "ls", "info", "env", "--version"):
+        words = ["source" if name == "." else name, *argv[1:]]
+        if words[0] == "source" and not scope.remote and is_static(argv[1]):
+            words[1] = walk.roots.name(argv[1], scope.cwd)
+        scope.inside = (*scope.inside, " ".join(words))
+        return
+    if name == "popd":
+        if scope.stack:
+            scope.cwd = scope.stack.pop()
+        return
+    if name not in ("cd", "pushd", "chdir"):
+        return
+    operands = [w for w in argv[1:] if w == "-" or w[:1] != "-"]
+    here = scope.cwd
+    if name == "pushd":
+        scope.stack.append(here)
+    target = operands[0] if operands else "\x01~"
+    if target == "-":
+        scope.cwd, scope.back = scope.back, here
+        return
+    scope.back = here
+    if scope.remote:
+        scope.cwd = shown(target) if target[:1] == "/" else here + "/" + shown(target)
+    elif is_static(target):
+        scope.cwd = walk.roots.name(target, here)
+    else:
+        scope.cwd = "?" + shown(target)

@@ -1,0 +1,58 @@
+"""[H] Redirections: what feeds a command (identity) and where its output goes (effects)."""
+
+from __future__ import annotations
+
+from projectmem_gate.words import QUOTED, clean, literal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from projectmem_gate.words import Reader
+
+NONE = ("", "")
+REDIRECTS = frozenset(("file_redirect", "heredoc_redirect", "herestring_redirect"))
+_NOWHERE = ("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty")
+
+
+def read(node: Any, reader: Reader, writes: list[tuple[str, str]]) -> tuple[str, str] | None:
+    """The standard input that a redirection gives, or None; a file it writes is added to `writes`."""
+    kind = node.type
+    if kind == "herestring_redirect":
+        return "text", "".join([reader.word(c) for c in node.children if c.is_named]) + "\n"
+    if kind == "heredoc_redirect":
+        return "text", heredoc(node, reader)
+    operator, target = "", None
+    for child in node.children:
+        if child.type == "file_descriptor":
+            continue
+        if not child.is_named:
+            operator = child.type
+        elif target is None:
+            target = reader.word(child)
+    if target is None:
+        return None
+    if operator == "<":
+        return NONE if target == "/dev/null" else ("file", target)
+    if operator in (">", ">>", ">|", "&>", "&>>", "<>") and target not in _NOWHERE:
+        writes.append((">>" if operator in (">>", "&>>") else ">", target))
+    return None
+
+
+def heredoc(node: Any, reader: Reader) -> str:
+    """Content of a here-document; marked when the shell would still expand something in it."""
+    body, quoted, tabs = "", False, False
+    for child in node.children:
+        if child.type == "heredoc_start":
+            quoted = any(c in reader.text(child) for c in "'\"\\")
+        elif child.type == "<<-":
+            tabs = True
+        elif child.type == "heredoc_body":
+            body = reader.text(child)
+    if tabs:
+        body = "\n".join([line.lstrip("\t") for line in body.split("\n")])
+    body = clean(body)
+    if not quoted and any(c in body for c in "$`\\"):
+        plain = literal(body)
+        body = QUOTED + body + "\x05" if plain is None else plain
+    return body

@@ -1,0 +1,44 @@
+"""[H] Code on the command line (`python -c`, `node -e`, a here-document): does it write, and which files?"""
+
+from __future__ import annotations
+
+from projectmem_gate.words import shown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+INTERPRETERS = ("python", "node", "ruby", "perl", "bun", "deno", "php")
+_FLAGS = ("-c", "-e", "-p", "-pe", "-ne", "--eval", "--print", "-r")
+_WRITERS = (
+    "'w'", '"w"', "'a'", '"a"', "'wb'", '"wb"', "'r+'", '"r+"', "'x'", "mode='w", "write_text", "write_bytes", ".write(",
+    "os.remove", "unlink", "rename(", "os.replace", "shutil", "subprocess", "os.system", "mkdir", "makedirs", "rmtree", "writeFile", "appendFile",
+    "rmSync", "execSync", "spawn", "Popen", "to_csv", "savefig", ".save(", "dump(", "extractall", "symlink", "copyFile", "cpSync",
+    "File.write", "touch(", "exec(", "os.chmod",
+)  # fmt: skip
+_OPENED = r"""(?:open|Path|writeFileSync|appendFileSync|writeFile)\(\s*['"]([^'"\n]{1,200})['"]"""
+_NAMED = (
+    r"""\b(?:path|file|fname|filename|file_path|filepath|fp|p|f|target)\s*=\s*(?:Path\(\s*)?['"]([^'"\n]{1,200}\.\w{1,6})['"]"""
+)
+
+
+def code(name: str, argv: Sequence[str], stdin: tuple[str, str], operands: Sequence[str]) -> str | None:
+    """The source an interpreter is given in place, None when it runs a file."""
+    if name not in INTERPRETERS:
+        return None
+    for i, word in enumerate(argv[:-1]):
+        if i and word in _FLAGS:
+            return shown(argv[i + 1])
+        if i and word == "-m":
+            return None
+    return shown(stdin[1]) if stdin[0] == "text" and not operands else None
+
+
+def written(source: str) -> list[str] | None:
+    """Paths that a snippet writes; [] when it only reads; None when it writes something that cannot be named."""
+    if not any(mark in source for mark in _WRITERS):
+        return []
+    import re
+
+    found = [p for p in re.findall(_OPENED, source) if "{" not in p] or re.findall(_NAMED, source)
+    return list(dict.fromkeys(found))[:16] or None
