@@ -35,6 +35,9 @@ def blamed(action: Action, text: str) -> int:
     hits = [i for i, _, name in parts if name and rx(r"^(?:\S*/)?" + _escape(name) + r": \S").search(text)] if text else []
     if len(hits) == 1:
         return hits[0]
+    hits = [i for i, p, _ in parts if len(p.family) > 3 and f"`{p.family}`" in text]
+    if len(hits) == 1:
+        return hits[0]
     hits = [i for i, p, name in parts if not quotes(name, subcommand(p)) and tells(groups(name), text)]
     if len(hits) != 1:
         own = [i for i in hits if tells(groups(program(action.parts[i]))[:1], text)]
