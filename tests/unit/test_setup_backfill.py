@@ -117,7 +117,8 @@ def test_unfinished_damaged_and_foreign_lines_are_counted_and_passed_over(kept: 
     )
     counts = backfill(kept.place, now=NOW)
     assert counts.to_data() == {
-        "files": 1, "sessions": 1, "calls": 2, "recorded": 1, "failed": 0, "known": 0, "unfinished": 1, "elsewhere": 1, "damaged": 1,
+        "files": 1, "sessions": 1, "calls": 2, "recorded": 1, "failed": 0,
+        "known": 0, "unfinished": 1, "elsewhere": 1, "damaged": 1,
     }  # fmt: skip
     assert "2 tool calls" in counts.line()
 
