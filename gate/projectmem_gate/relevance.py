@@ -133,7 +133,7 @@ def reads_documents(record: Record) -> bool:
 
 def names_own_program(record: Record) -> bool:
     """Does the command run a program that may be built from this workspace (a script, `./x`, an unfamiliar name)?"""
-    words = record.family.split() or record.text.split()
+    words = _complainer(record) or record.family.split() or record.text.split()
     if not words:
         return True
     first = words[0].strip("'\"")
@@ -143,6 +143,15 @@ def names_own_program(record: Record) -> bool:
     if name in _STARTERS:
         return any("." in w or w == "run" for w in words[1:3]) or name == "npx"
     return name not in _EXTERNAL
+
+
+def _complainer(record: Record) -> list[str]:
+    """The words before the one that the error quotes: `rtk bun run test`: unrecognized subcommand 'bun' is rtk's complaint."""
+    words = record.text.split()
+    for i, word in enumerate(words):
+        if i and any(f"{q}{word}{e}" in record.sig for q, e in ("''", '""', "``", "`'")):
+            return words[:i]
+    return []
 
 
 _STARTERS = names("python python3 node deno ruby perl php java tsx ts-node go cargo bun npx dotnet bash sh zsh")
