@@ -81,9 +81,11 @@ def _standing(place: Place, event: Event, now: int) -> Standing | None:
     from projectmem.state import policy_of, reading
 
     data = event["data"]
+    try:
+        action, key = action_of(data), data.get("failed_key") or data["key"]
+    except (KeyError, TypeError):  # not written by this program: nothing can be asked about it
+        return None
     with reading(place) as state:
-        action = action_of(data)
-        key = data.get("failed_key") or data["key"]
         record = history.fold(key, state.entries([key]).get(key, []), now)
         if record is None:
             return None
@@ -206,7 +208,7 @@ def _related(place: Place, event: Event) -> list[Event]:
     from projectmem_logs.reader import read_events
 
     id, found = event["id"], deque[Event](maxlen=RELATED_MAX)
-    for other in read_events(place.home):
+    for other in output.progress(read_events(place.home), "reading the log"):
         data = data_of(other)
         decided = data.get("decision")
         decision = decided if isinstance(decided, dict) else {}

@@ -49,7 +49,7 @@ def select(
 def _read(place: Place, problems: list[Any] | None, after: Mapping[str, int] | None) -> Iterator[Event]:
     from projectmem_logs.reader import read_events
 
-    return read_events(place.home, after, problems=problems)
+    return output.progress(read_events(place.home, after, problems=problems), "reading the log")
 
 
 def _tail(place: Place, limit: int) -> dict[str, int] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from projectmem import output
 from projectmem.errors import BadInputError, NotFoundError
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def _scan(place: Place, text: str, only: Callable[[Event], bool] | None) -> list
     from projectmem_logs.reader import read_events
 
     found = []
-    for event in read_events(place.home):
+    for event in output.progress(read_events(place.home), "looking for the event"):
         id = str(event.get("id", ""))
         if id == text:
             return [event] if only is None or only(event) else []

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from projectmem import writing
-from projectmem.errors import BadInputError, NotFoundError, ProjectmemError, RefusedError
+from projectmem.errors import BadInputError, NotFoundError, RefusedError
 from projectmem.lookup import data_of, find_failure, find_one
 
 if TYPE_CHECKING:
@@ -37,24 +37,41 @@ def record(
     origin: str,
     actor: Mapping[str, str] | None = None,
     causes: Sequence[str] = (),
+    notices: list[str] | None = None,
 ) -> Event:
-    """Append one event of `kind` and return it as it was sealed.
+    """Append one event of `kind` and return it as it was sealed. `notices` collects what a person should hear besides.
 
     origin  human | agent | import; an agent may not write the kinds in PERSON_ONLY (RefusedError)
     actor   session, agent, harness, model where known
     Raises KindError for data that does not fit the kind, LogError when the log cannot take it.
     """
+    draft = _draft(place, kind, data, now=now, origin=origin, actor=actor, causes=causes)
+    return _written(place, [draft], now, notices)[-1]
+
+
+def _draft(
+    place: Place,
+    kind: str,
+    data: Mapping[str, Any],
+    *,
+    now: int,
+    origin: str,
+    actor: Mapping[str, str] | None,
+    causes: Sequence[str],
+) -> dict[str, Any]:
+    """A draft that may be written: allowed to this caller, without secrets, valid for its kind."""
     from projectmem_logs import kinds
 
     if kind in PERSON_ONLY and origin != "human":
         raise RefusedError(f"`{kind}` needs a person at a terminal; an agent can record a note or dispute a record")
     clean = kinds.validate(kind, _redacted(place, dict(data)))
     who = {name: str((actor or {}).get(name) or "") for name in ("session", "agent", "harness", "model")}
-    draft = {"kind": kind, "at": now, "actor": {**who, "origin": origin}, "causes": list(causes), "data": clean}
-    events = writing.append(place, [draft], now)
-    if not events:
-        raise ProjectmemError(f"the log in {place.home} is busy: what was said is kept aside and written with the next event")
-    return events[-1]
+    return {"kind": kind, "at": now, "actor": {**who, "origin": origin}, "causes": list(causes), "data": dict(clean)}
+
+
+def _written(place: Place, drafts: list[dict[str, Any]], now: int, notices: list[str] | None) -> list[Event]:
+    """The drafts as sealed events, in one batch (what the log healed before them is not returned)."""
+    return writing.append(place, drafts, now, problems=notices)[-len(drafts) :]
 
 
 def _redacted(place: Place, data: dict[str, Any]) -> dict[str, Any]:
@@ -76,6 +93,7 @@ def curate(
     until: int = 0,
     reason: str = "",
     by: str = "",
+    notices: list[str] | None = None,
 ) -> list[Event]:
     """Pin, snooze, dispute, supersede or review the failure `wanted` (an id or a part of one).
 
@@ -94,10 +112,11 @@ def curate(
     if origin != "human" and failure["actor"].get("origin") == "human":
         raise RefusedError(f"record {failure['id']} was made by a person; only a person can say otherwise")
     data = {"record": failure["id"], "until": until, "reason": reason, "by_event": by}
-    return [
-        record(place, f"record.{what}", {**data, "key": key}, now=now, origin=origin, actor=actor, causes=[failure["id"]])
+    drafts = [
+        _draft(place, f"record.{what}", {**data, "key": key}, now=now, origin=origin, actor=actor, causes=[failure["id"]])
         for key in keys_of(failure)
     ]
+    return _written(place, drafts, now, notices)
 
 
 def keys_of(failure: Event) -> list[str]:

@@ -194,11 +194,11 @@ class _Checker:
         policy = self.policies.get(data["policy"])
         if policy is None:
             return None
-        action, now = self._action(data), data["now"]
+        action, now = self._action(data), data["now"]  # from here on as hook/judge.assess, with the recorded facts
         found = state.entries(tuple(data["keys"]), data["as_of"])
         folded = [history.fold(key, entries, now) for key, entries in found.items() if history.is_open(entries)]
         records = [record for record in folded if record is not None]
-        asks = [entry for entries in found.values() for entry in entries if entry["t"] in ("ask", "pass")]
+        asks = [entry for entry in found.get(action.key, ()) if entry["t"] in ("ask", "pass")]
         session, labels = Session(**data["session"]), data.get("labels") or []
         return decide(action, records, data["facts"], session, policy, now, labels=labels, asks=asks)
 
@@ -212,9 +212,8 @@ class _Checker:
 
             try:
                 cwd = os.path.normpath(os.path.join(self.root, data["cwd"]))
-                again: Action = identify(
-                    data["tool"], json.loads(data["input"]), root=self.root, cwd=cwd, resolve=os.path.realpath
-                )
+                given, harness = json.loads(data["input"]), data["session"].get("harness", "")
+                again: Action = identify(data["tool"], given, root=self.root, cwd=cwd, harness=harness, resolve=os.path.realpath)
             except ValueError:  # cut to its first characters
                 return action_of(data)
             if again.key == data["key"]:

@@ -25,7 +25,11 @@ def _curate(what: str, id: str, root: str, as_json: bool, then: str, *, until: i
 
     place = common.open_place(root)
     origin, actor = caller.origin(), caller.actor()
-    events = curate(place, what, id, now=common.now(), origin=origin, actor=actor, until=until, reason=reason, by=by)
+    heard: list[str] = []
+    events = curate(
+        place, what, id, now=common.now(), origin=origin, actor=actor, until=until, reason=reason, by=by, notices=heard
+    )
+    common.notices(heard)
     if as_json:
         common.emit({"events": events, "home": place.home})
     else:

@@ -37,7 +37,9 @@ def _write(root: str, as_json: bool, kind: str, data: dict[str, Any], what: str)
     from projectmem.record import record
 
     place = common.open_place(root)
-    event = record(place, kind, data, now=common.now(), origin=caller.origin(), actor=caller.actor())
+    heard: list[str] = []
+    event = record(place, kind, data, now=common.now(), origin=caller.origin(), actor=caller.actor(), notices=heard)
+    common.notices(heard)
     _tell(place.home, event, as_json, what)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -59,6 +59,17 @@ def backtest(
     shown = sys.stderr if sys.stderr.isatty() else None
     summary = run_backtest(paths, format, verdicts=verdicts, policy=chosen, progress=shown)
     if as_json:
-        common.emit(summary)
+        common.emit(_plain(summary))
     else:
         common.say(output.safe(render(summary), lines=True))
+
+
+def _plain(summary: Any) -> dict[str, Any]:
+    """The summary as JSON data: counters by name, pairs as `verdict outcome`."""
+    data = {name: getattr(summary, name) for name in ("repositories", "calls", "judged", "unparsed")}
+    for name in ("outcomes", "classes", "verdicts", "rules"):
+        data[name] = dict(getattr(summary, name))
+    data["spoken"] = {f"{verdict} {outcome or 'unknown'}": count for (verdict, outcome), count in summary.spoken.items()}
+    data["milliseconds"] = int(summary.seconds * 1000)
+    data["problems"] = {"count": summary.problems.count, "messages": list(summary.problems.messages)}
+    return data
