@@ -1,0 +1,149 @@
+"""A naive gate, written from gate/README.md alone: no speed, no reasons, no shared code. The real one must agree with it.
+
+`verdict` takes raw histories and answers (verdict, id of the failure behind it). It knows only the small vocabulary of
+changes that the tests draw from, for actions of the family `npm run build` with the path src/app.py.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+S = 1_000_000
+DAY = 86_400 * S
+RANK = {"allow": 0, "warn": 1, "ask": 2, "deny": 3}
+
+SOURCE, NAMED, DOC, MANIFEST, SCRATCH = "src/other.py", "src/app.py", "README.md", "package.json", "/tmp/x.py"
+MAKE = ("any", "make")
+EVERYTHING = {
+    ("edit", SOURCE), ("edit", NAMED), ("edit", DOC), ("edit", MANIFEST), ("edit", SCRATCH), ("read", NAMED), ("read", SOURCE),
+    ("install", "npm"), ("login", "gh"), ("env", "PATH"), ("checkout", ""), ("service", "db"), ("any", "make"), ("any", "python"),
+}  # fmt: skip
+NEVER = {("edit", SCRATCH), ("read", NAMED), ("read", SOURCE)}
+ANY_CHANGE = EVERYTHING - NEVER
+# class -> what may have mended it. A `npm run` task may well read documents, and its own manifest always.
+MENDS = {
+    **dict.fromkeys(("build", "test", "runtime", "unknown"), ANY_CHANGE),
+    "command-not-found": {("edit", NAMED), ("edit", MANIFEST), ("install", "npm"), ("env", "PATH"), ("checkout", ""), MAKE},
+    "usage": {("edit", NAMED), ("edit", MANIFEST), ("install", "npm")},
+    "auth": {("edit", NAMED), ("login", "gh"), ("env", "PATH")},
+    "network": {("edit", NAMED), ("login", "gh"), ("env", "PATH"), ("service", "db")},
+    "edit-mismatch": {("edit", NAMED)},
+}
+FILES = ("files",)
+NEEDS = {"command-not-found": ("deps", "files"), "usage": FILES, "auth": FILES, "network": (), "edit-mismatch": FILES}
+SAME = {"build": 930, "test": 910, "runtime": 850, "unknown": 700, "command-not-found": 970, "usage": 970, "auth": 920}
+SAME |= {"network": 650, "edit-mismatch": 960}
+
+
+def order(e: dict[str, Any]) -> tuple[int, str, int]:
+    return e["at"], e["stream"], e["seq"]
+
+
+def freshness(cls: str, at: int, facts: dict[str, Any] | None, now: int) -> str:
+    if facts is None:
+        return "unknown"
+    if cls == "network" and now - at >= 600 * S:
+        return "changed"
+    if any((c[0], c[1]) in MENDS[cls] for c in facts["changes"] if c[2] > at):
+        return "changed"
+    workspace = cls in ("build", "test", "runtime", "unknown")
+    if workspace and facts["head"] == "changed":
+        return "changed"
+    if facts["deps"] == "changed" and cls not in ("edit-mismatch", "network", "auth"):
+        return "changed"
+    if facts["files"] == "changed" and cls != "network":
+        return "changed"
+    needs = ("head", "deps", "files") if workspace else NEEDS[cls]
+    return "unknown" if any(facts[n] == "unknown" for n in needs) else "same"
+
+
+def open_failures(entries: list[dict[str, Any]], now: int) -> list[dict[str, Any]]:
+    """The failures since the last success, observed ones only where there are any; [] when nothing may object."""
+    ordered = sorted(entries, key=order)
+    fails = [e for e in ordered if e["t"] == "fail"]
+    oks = [e for e in ordered if e["t"] == "ok"]
+    since = [e for e in fails if not oks or order(e) > order(oks[-1])]
+    chosen = [e for e in since if e["origin"] == "observed"] or since
+    if not chosen:
+        return []
+    if any(e["t"] in ("dispute", "supersede") and order(e) > order(chosen[-1]) for e in ordered):
+        return []
+    snoozes = [e for e in ordered if e["t"] == "snooze"]
+    return [] if snoozes and snoozes[-1]["until"] > now else chosen
+
+
+def looks_again(action: Any, key: str, last: dict[str, Any], session: Any) -> bool:
+    """Is it the failed action with other output or other surrounding text, rather than a repeat?"""
+    mine, theirs = action.variant(key), last["variant"]
+    if mine == theirs or last["cls"] == "edit-mismatch":
+        return mine != theirs and mine != "" and theirs != ""
+    workspace = last["cls"] not in NEEDS
+    detail = mine.split("|")[0].strip() != theirs.split("|")[0].strip()
+    return workspace and last["session"] == session.session and ("|" in theirs or detail)
+
+
+def objection(action: Any, key: str, entries: Any, facts: Any, session: Any, policy: Any, now: int) -> tuple[Any, ...] | None:
+    """(verdict, chance, at, id) of one key's history."""
+    fails = open_failures(entries, now)
+    if not fails or key not in action.keys:
+        return None
+    last = fails[-1]
+    cls, at = last["cls"], last["at"]
+    if looks_again(action, key, last, session):
+        return None
+    facts, pinned = facts.get(last["id"]), any(e["t"] == "pin" for e in entries)
+    if not pinned and now >= at + policy.ttl_warn[cls]:
+        return None
+    state = freshness(cls, at, facts, now)
+    if state == "changed":
+        return None
+    spots, guarded = [i for i, p in enumerate(action.parts) if p.key == key], False
+    if key != action.key:
+        guarded = all(action.joins[i : i + 1] == ("||",) for i in spots)
+        if all(any(e in MENDS[cls] for p in action.parts[:i] for e in p.effects) for i in spots):
+            return None
+    changed_at = [c[2] for c in (facts or {"changes": []})["changes"] if (c[0], c[1]) in MENDS[cls]]
+    run, newer = 0, None
+    for e in reversed([e for e in fails if e["origin"] == "observed"]):
+        if (e["cls"], e["sig"]) != (cls, last["sig"]) or (newer and any(e["at"] < c <= newer for c in changed_at)):
+            break
+        run, newer = run + 1, e["at"]
+    actors = len({(e["harness"], e["model"], e["agent"]) for e in fails})
+    more = max(0, run - 1) + min(actors, 4) - 1
+    bucket = next(b for limit, b in ((1800 * S, 1000), (DAY, 960), (7 * DAY, 850), (now, 650)) if now - at <= limit)
+    base = SAME[cls] * bucket * (1000 if state == "same" else 800) // 1_000_000
+    chance = (base * 6 + 1000 * more) // (6 + more)
+    if chance < policy.floor_warn:
+        return None
+    trail = [e for e in sorted(entries, key=order) if e["t"] in ("fail", "ok")]
+    turns = [(a, b) for a, b in pairwise(trail) if a["t"] != b["t"]]
+    flaky = sum(not any(a["at"] < c <= b["at"] for c in changed_at) for a, b in turns) >= 2
+    weak = last["origin"] != "observed" or state != "same" or flaky or guarded or cls == "unknown" or at > now + 300 * S
+    stale = not pinned and now >= at + policy.ttl_ask[cls]
+    verdict = "warn"
+    if not weak and not stale and chance >= policy.floor_ask:
+        if run >= policy.deny_after and policy.mode == "enforce" and key == action.key:
+            verdict = "deny"
+        elif run >= policy.ask_after or chance * (last["dur"] or 0) * 1000 > policy.margin * policy.turn_us:
+            verdict = "ask"
+    return verdict, chance, at, last["id"]
+
+
+def verdict(
+    action: Any, histories: dict[str, list[dict[str, Any]]], facts: Any, session: Any, policy: Any, now: int, asks: Any
+) -> Any:
+    """(verdict, id) for records alone."""
+    found = [o for k, es in histories.items() if (o := objection(action, k, es, facts, session, policy, now))]
+    if not found:
+        return "allow", ""
+    top = max(found, key=lambda o: (RANK[o[0]], o[1], o[2], [-ord(c) for c in o[3]]))
+    if top[0] == "ask" and not (policy.ask_by == "person" and policy.mode == "enforce"):
+        mine = [e for e in asks if (e["session"], e["agent"]) == (session.session, session.agent)]
+        passed = [order(e) for e in mine if e["t"] == "pass"]
+        for e in mine:
+            meant = 0 <= e["turn"] < session.turn or now - e["at"] >= 2 * S
+            fresh = e["t"] == "ask" and top[2] <= e["at"] <= now and all(order(e) > p for p in passed)
+            if fresh and meant and not (session.call and session.call == e["call"]):
+                return "allow", top[3]
+    return top[0], top[3]
