@@ -188,7 +188,8 @@ def _exempt(action: Action, parts: Sequence[Part], policy: Policy) -> bool:
 def _by_record(
     action: Action, record: Record, facts: Mapping[str, Any] | None, session: Session, policy: Policy, now: int
 ) -> Finding | None:
-    if record.state != "open" or record.key not in action.keys:
+    near = record.key not in action.keys
+    if record.state != "open" or (near and not _is_kin(action, record, facts or {})):
         return None
     lapses = 0 if record.pinned else record.at + policy.ttl_warn.get(record.cls, 0)
     if lapses and now >= lapses:
@@ -198,15 +199,15 @@ def _by_record(
     if state == freshness.CHANGED:
         return None
     guarded, silent = (False, all(p.trivial or _ignored(action, i) for i, p in enumerate(action.parts)))
-    if not exact:
+    if not exact and not near:
         guarded, silent = _in_chain(action, record)
     if (silent and action.joins) or _another_look(action, record, session):
         return None
     identical, recovered, flaky = _own_history(record, facts or {})
     chance = odds.estimate(record, state, now, identical=identical, recovered=recovered)
-    if chance < policy.floor_warn:
+    if chance <= policy.floor_warn - 300:
         return None
-    cap, rule = _cap(record, state, policy, now, flaky=flaky, guarded=guarded, exact=exact)
+    cap, rule = (WARN, "related") if near else _cap(record, state, policy, now, flaky=flaky, guarded=guarded, exact=exact)
     verdict = WARN
     if cap != WARN and chance >= policy.floor_ask:
         costly = chance * (record.dur_ms or 0) * 1000 > policy.margin * policy.turn_us
@@ -224,12 +225,19 @@ def _by_record(
     return Finding(verdict, rule, record, odds=chance, state=state, why=why, expires_at=lapses, identical=identical)
 
 
+def _is_kin(action: Action, record: Record, facts: Mapping[str, Any]) -> bool:
+    """Was the tool missing for the same work by another launcher, and has nothing of its family succeeded since?"""
+    return record.key in action.kin and record.cls in ("command-not-found", "missing-dependency") and not facts.get("family_ok")
+
+
 def _another_look(action: Action, record: Record, session: Session) -> bool:
     """Does the action differ from the failed one in what its key leaves out, so that it is no repeat of it?
 
     An edit whose text was not found is another edit with other text around the same change. A run whose output was cut
     down is run again with another filter, or with more detail, to see why it failed: only the session that saw it does so.
     """
+    if record.key not in action.keys:
+        return False
     mine = action.variant(record.key)
     if mine == record.variant:
         return False

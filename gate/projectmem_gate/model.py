@@ -86,9 +86,11 @@ class Part(Value):
     trivial  true for cd, echo, pwd, export ...: never blamed when a chain fails
     variant  what the key leaves out on purpose, at most 200 characters: of a shell segment the options that only change how
              much it prints, then its output filters (`-v | tail -5`); of an edit a digest of its whole old and new text
+    kin      the key of the same work by another launcher (`pytest x` and `python -m pytest x`), "" for none: they can fail
+             apart, so a failure of the one may only warn before the other
     """
 
-    __slots__ = ("key", "kind", "family", "text", "words", "paths", "effects", "trivial", "variant")
+    __slots__ = ("key", "kind", "family", "text", "words", "paths", "effects", "trivial", "variant", "kin")
 
     def __init__(
         self,
@@ -101,9 +103,11 @@ class Part(Value):
         effects: tuple[tuple[str, str], ...] = (),
         trivial: bool = False,
         variant: str = "",
+        kin: str = "",
     ) -> None:
         self.key, self.kind, self.family, self.text = key, kind, family, text
-        self.words, self.paths, self.effects, self.trivial, self.variant = words, paths, effects, trivial, variant
+        self.words, self.paths, self.effects, self.trivial = words, paths, effects, trivial
+        self.variant, self.kin = variant, kin
 
 
 class Action(Value):
@@ -139,6 +143,11 @@ class Action(Value):
     def keys(self) -> tuple[str, ...]:
         """Every key to look up: the whole call first, then each part, without repeats."""
         return tuple(dict.fromkeys((self.key, *(p.key for p in self.parts if not p.trivial))))
+
+    @property
+    def kin(self) -> tuple[str, ...]:
+        """Keys of the same work by another launcher, to look up after `keys`."""
+        return tuple(dict.fromkeys(p.kin for p in self.parts if p.kin))
 
     def variant(self, key: str) -> str:
         """The variant of the first part with this key; of the whole call those of its parts."""
@@ -222,5 +231,3 @@ class Session(Value):
 
     def __init__(self, session: str, agent: str = "", harness: str = "", call: str = "", turn: int = -1) -> None:
         self.session, self.agent, self.harness, self.call, self.turn = session, agent, harness, call, turn
-
-

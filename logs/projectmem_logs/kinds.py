@@ -89,7 +89,7 @@ class ActionFinished(ActionBase):
     excerpt: Excerpt
     duration_ms: Annotated[int, Field(ge=0)] | None
     as_of: AsOf | None
-    turn: Annotated[int, Field(ge=0)]
+    turn: Annotated[int, Field(ge=-1)]  # -1: the harness does not tell
     source: Literal["hook", "backfill", "import", "record"]
 
 

@@ -57,7 +57,8 @@ def assess(
     `now` is in microseconds since the epoch; `as_of` ({stream: seq}) asks for the state as it was (needs a state that
     keeps its history). Raises only what state and workspace raise.
     """
-    found = state.entries(action.keys, as_of) if as_of is not None else state.entries(action.keys)
+    keys = action.keys + action.kin
+    found = state.entries(keys, as_of) if as_of is not None else state.entries(keys)
     labels = state.labels()
     records = _records(found, now) if found else []
     if not records and not labels and not policy.rules:
@@ -89,6 +90,7 @@ def gather(state: State, record: Any, workspace: Workspace) -> dict[str, Any]:
     since = min(record.at, record.trail[0][0]) if record.trail else record.at
     facts["changes"] = [[c.type, c.subject, c.at] for c in state.changes(since, MAX_CHANGES, record.paths)]
     facts["remedy"] = _remedy(state, record)
+    facts["family_ok"] = bool(record.family and state.ok_after(record.family, record.at, 1))
     return facts
 
 
