@@ -35,12 +35,12 @@ _TOKENS: tuple[tuple[tuple[str, ...], str], ...] = (
     (("sk_live_", "sk_test_", "rk_live_", "rk_test_"), _START + r"((?:sk|rk)_(?:live|test)_[A-Za-z0-9]{10,})"),
     (("whsec_",), _START + r"(whsec_[A-Za-z0-9+/=]{16,})"),
     (("sk-",), _START + r"(sk-(?:ant|or|proj|svcacct|admin)-[A-Za-z0-9_-]{16,})"),
-    (("sk-",), r"(?<![A-Za-z0-9_-])(sk-(?=[A-Za-z_-]*\d)[A-Za-z0-9_-]{20,})"),
+    (("sk-",), r"(?<![A-Za-z0-9_-])(sk-(?=[A-Za-z_-]{0,200}\d)[A-Za-z0-9_-]{20,})"),
     (("AIza",), _START + r"(AIza[A-Za-z0-9_-]{30,})"),
     (("ya29.",), r"(ya29\.[A-Za-z0-9_-]{16,})"),
     (("GOCSPX-",), r"(GOCSPX-[A-Za-z0-9_-]{16,})"),
     (("npm_",), _START + r"(npm_[A-Za-z0-9]{30,})"),
-    (("pypi-",), _START + r"(pypi-(?:AgE[A-Za-z0-9_-]{12,}|(?=[a-z-]*[A-Z0-9])[A-Za-z0-9_-]{50,}))"),
+    (("pypi-",), _START + r"(pypi-(?:AgE[A-Za-z0-9_-]{12,}|(?=[a-z-]{0,200}[A-Z0-9])[A-Za-z0-9_-]{50,}))"),
     (("hf_", "r8_", "gsk_", "sbp_", "glsa_"), _START + r"((?:hf|r8|gsk|sbp|glsa)_[A-Za-z0-9_]{30,})"),
     (("SG.",), _START + r"(SG\.[\w-]{16,}\.[\w-]{16,})"),
     (("dop_v1_", "doo_v1_", "dor_v1_"), r"(do[por]_v1_[a-f0-9]{40,})"),
@@ -60,8 +60,10 @@ _RUN = bytes(c if (chr(c).isalnum() and c < 128) or chr(c) in "_-.%" else 32 for
 # The same over the whole text: tokens that are no such run.
 _BLOCKS: tuple[tuple[str, str], ...] = (
     ("PRIVATE KEY",
-     r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----((?:(?!-----(?:BEGIN|END)).)+)"
-     r"(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|$|(?=-----BEGIN))"),
+     r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----((?:(?!-----(?:BEGIN|END)).)+)-----END [A-Z0-9 ]*PRIVATE KEY"),
+    ("PRIVATE KEY",  # cut off before its end: the lines that look like a key's
+     r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?:\s|\\[nr]|[A-Za-z-]+: [^\n]*)*([A-Za-z0-9+/=]{8,}"
+     r"(?:(?:\s|\\[nr])+[A-Za-z0-9+/=]{16,})*(?:(?:\s|\\[nr])+[A-Za-z0-9+/=]+(?=\s*$))?)"),
     ("PuTTY-User", r"Private-Lines: ?\d+\s+((?:[A-Za-z0-9+/=]+\s*)+)"),
     ("hooks.slack", r"hooks\.slack\.com/services/([A-Za-z0-9/+_-]{20,})"),
     ("/webhooks/", r"discord(?:app)?\.com/api/webhooks/(\d+/[\w-]{20,})"),
@@ -71,10 +73,11 @@ _BLOCKS: tuple[tuple[str, str], ...] = (
 # Places that give a secret away: (substring of the lower-cased text, further ones of which one must be there, pattern).
 _PLACES: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("auth", ("authorization",),
-     r"(?i)authorization\\?[\"']?\s*[:=,]\s*\\?[\"'`]?(?:(?:bearer|basic|token|digest|apikey|negotiate)\s+)?([^\s\"'`\\,;)]{7,})"),
-    ("bearer ", (), r"(?i)(?<![a-z])bearer\s+((?=[^\s\"']*\d)[A-Za-z0-9._~+/=-]{12,})"),
+     r"(?i)authorization\\?[\"']?\s*[:=,]\s*\\?[\"'`]?"
+     r"(?:(?:bearer|basic|token|digest|apikey|negotiate)\s+|(?=[^\s\"'`]{0,200}\d))([^\s\"'`\\,;)]{7,})"),
+    ("bearer ", (), r"(?i)(?<![a-z])bearer\s+((?=[^\s\"']{0,200}\d)[A-Za-z0-9._~+/=-]{12,})"),
     ("://", ("@",), r"://[^\s/:@\"'`<>]*:([^\s/@\"'`<>]+(?:@[^\s/@\"'`<>:]+)*)@"),
-    ("://", ("@",), r"://((?=[A-Za-z_-]*\d)[A-Za-z0-9_-]{20,})@"),
+    ("://", ("@",), r"://((?=[A-Za-z_-]{0,200}\d)[A-Za-z0-9_-]{20,})@"),
     (" -u", ("curl", "http", "wget"), r"\s-u\s?\\?[\"']?[^\s:\"'$\\]+:([^\s\"'\\]+)"),
     ("user", ("--user", "--proxy-user"), r"\s--(?:proxy-)?user[= ]\\?[\"']?[^\s:\"'$\\]+:([^\s\"'\\]+)"),
     (" -p", ("sshpass",), r"sshpass\s+-p\s?\\?[\"']?([^\s\"'\\]+)"),
@@ -82,9 +85,9 @@ _PLACES: tuple[tuple[str, tuple[str, ...], str], ...] = (
     (" -p", ("login",), r"(?:docker|podman|helm|az|oc)\s[^\n|;&]*?\blogin\b[^\n|;&]*?\s-p[ =]?\\?[\"']?([^\s\"'\\]+)"),
     ("sig", ("x-amz-signature=", "sig="), r"(?i)(?:x-amz-signature|[?&]sig)=([A-Za-z0-9%/+_-]{16,})"),
     ("export ", (),
-     r"(?i:export)\s+\w+=\\?[\"']?((?=[^\s\"']*[a-z])(?=[^\s\"']*[A-Z])(?=[^\s\"']*\d)[\w+=-]{24,})(?![\w./:+=-])"),
+     r"(?i:export)\s+\w+=\\?[\"']?((?=[^\s\"']{0,200}[a-z])(?=[^\s\"']{0,200}[A-Z])(?=[^\s\"']{0,200}\d)[\w+=-]{24,})(?![\w./:+=-])"),
     ("_key", ("_key=",),
-     r"(?<![A-Za-z0-9_])[A-Z][A-Z0-9_]*_KEY=\\?[\"']?((?=[^\s\"']*\d)[^\s\"'\\;&|<>$/~.][^\s\"'\\;&|<>$]{7,})"),
+     r"(?<![A-Za-z0-9_])[A-Z][A-Z0-9_]*_KEY=\\?[\"']?((?=[^\s\"']{0,200}\d)[^\s\"'\\;&|<>$/~.][^\s\"'\\;&|<>$]{7,})"),
 )  # fmt: skip
 
 

@@ -221,6 +221,7 @@ class _Stream:
         lost = "" if len(whole) == len(pieces) and not starts[0] else ", and a piece that is not"
         self._report(offset, "glued", f"{len(whole)} whole record(s) run together{lost}")
         self.report.salvaged += len(whole)
+        self.damaged = bool(lost)
         for line, piece in whole:
             self._record(line, piece)
         return True
