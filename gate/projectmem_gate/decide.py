@@ -205,7 +205,7 @@ def _by_record(
         return None
     identical, recovered, flaky = _own_history(record, facts or {})
     chance = odds.estimate(record, state, now, identical=identical, recovered=recovered)
-    if chance <= policy.floor_warn - 300:
+    if chance < policy.floor_warn:
         return None
     cap, rule = (WARN, "related") if near else _cap(record, state, policy, now, flaky=flaky, guarded=guarded, exact=exact)
     verdict = WARN
