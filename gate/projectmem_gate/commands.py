@@ -10,7 +10,7 @@ from projectmem_gate.model import Part
 from projectmem_gate.option_tables import UNSURE_WORDS
 from projectmem_gate.options import Arguments, arrange
 from projectmem_gate.programs import TRIVIAL, program
-from projectmem_gate.words import GLOB, is_static, shown
+from projectmem_gate.words import ACTIVE_END, GLOB, is_static, shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,9 +48,16 @@ class Built:
 
 
 def _looks_like_path(word: str) -> bool:
-    if not word or len(word) > 300 or "://" in word or word[0] in "-@%^!" or any(c in word for c in " \n\t\"'<>|;,()=$"):
+    if (
+        not word
+        or len(word) > 300
+        or "://" in word
+        or word[0] in "-@%^!"
+        or "..." in word
+        or any(c in word for c in " \n\t\"'<>|;,()=$")
+    ):
         return False
-    if word[0] in "/." or word[:2] in ("\x01~", "~/"):
+    if word[0] in "/.":
         return len(word) > 1 or word == "."
     stem, dot, suffix = word.rpartition(".")
     if dot and stem and 0 < len(suffix) <= 6 and suffix.isalnum() and not suffix.isdigit() and ":" not in word:
@@ -60,26 +67,32 @@ def _looks_like_path(word: str) -> bool:
 
 def _path_word(word: str, built: Built, roots: Roots, keep_dot: bool) -> str:
     """A word that may spell a path, in the one spelling used inside a command (relative to its directory)."""
-    if built.command.remote:
+    if built.command.remote or not word:
         return word
     if "\\" in word and roots.windows and not any(c in word for c in "*?\n "):
         word = roots.posix(word)
-    head = word[:1]
-    if head not in ("/", ".") and "/" not in word and not (roots.windows and word[1:2] == ":"):
+    head = word[0]
+    absolute = head == "/" or (roots.windows and word[1:2] == ":")
+    if not absolute and head != "." and "/" not in word:
         return word
-    if "://" in word or "\n" in word or (" " in word and head not in ("/", ".")) or any(c < "\x08" and c != GLOB for c in word):
+    if "://" in word or "\n" in word or (" " in word and head not in "/.") or any(c < ACTIVE_END and c != GLOB for c in word):
         return word
-    if (roots.windows and word[1:2] == ":") or head == "/":
-        plain, _, node = word.partition("::")  # pytest node ids
-        seen = roots.seen_from(plain, built.cwd) + ("::" + node if node else "")
-        return "./" + seen if keep_dot and seen[:1] not in ("/", ".") else seen
-    if head == "." or "//" in word or "/./" in word or "/../" in word or word[-1] == "/" or roots.fold_case:
-        if word.startswith(("...", ".../")) or (head == "." and word[1:2] not in ("/", ".", "")):
-            return word if word[-1] != "/" else word.rstrip("/")
-        plain, _, node = word.partition("::")
-        seen = roots.seen_from(plain, built.cwd) + ("::" + node if node else "")
-        return "./" + seen if keep_dot and head == "." and seen[:1] not in ("/", ".") else seen
-    return word
+    if not absolute:
+        odd = "//" in word or "/./" in word or "/../" in word or word[-1] == "/" or roots.fold_case
+        if not odd and not word.startswith(("./", "../")) and word not in (".", ".."):
+            return word
+    plain, _, node = word.partition("::")  # pytest node ids
+    seen = roots.seen_from(plain, built.cwd)
+    inside = not (seen[:1] == "/" or seen in (".", "..") or seen.startswith("../") or seen[1:2] == ":")
+    if keep_dot and inside and (absolute or head == "."):
+        seen = "./" + seen
+    return seen + ("::" + node if node else "")
+
+
+# Tools that are run both by their own name and as a module of Python.
+_PYTHON_TOOLS = frozenset(
+    "pytest mypy black isort flake8 pylint coverage tox nox bandit yapf autopep8 pycodestyle pyflakes".split()
+)
 
 
 def build(command: Command, keys: Sequence[str], stdin_texts: Sequence[Command], roots: Roots, escalated: bool) -> Part:
@@ -166,9 +179,9 @@ def _verbatim(args: Arguments, built: Built, roots: Roots, keep_dot: bool) -> li
             if eq and word.startswith("--") and is_static(value):
                 word = option + "=" + _path_word(value, built, roots, keep_dot)
             text_next = scripted and word in _SCRIPT_OPTIONS
-        elif first:
+        elif first and word:  # `sed -i '' SCRIPT` of BSD: the empty word belongs to the option
             first = False
-        else:
+        elif word:
             word = _path_word(word, built, roots, keep_dot)
             args.operands.append(word)
         out.append(word)
@@ -233,7 +246,7 @@ def _nameable(word: str) -> bool:
     return (
         word not in (".", "..", "-", "")
         and not word.endswith("/..")
-        and all(c >= "\x08" or c == GLOB for c in word)
+        and all(c >= ACTIVE_END or c == GLOB for c in word)
         and word[:2] != "\x01~"
     )
 
@@ -319,13 +332,14 @@ def _part(built: Built, cwd: str, keys: Sequence[str], before: Sequence[Command]
             if kind == "text" and is_static(content) and not (escalated or command.under or command.inside or env):
                 return _written(written, content, built)
         tokens += [target[0], written]
-    fields = ["sh", cwd, *env, "\x1e", *command.under, "\x1e", *command.inside, "\x1e", *tokens, "\x1e", stdin]
-    if escalated:
-        fields.append("escalated")
+    head = ["sh", cwd, *env, "\x1e", *command.under, "\x1e", *command.inside, "\x1e"]
+    tail = ["\x1e", stdin, *(["escalated"] if escalated else [])]
+    otherwise = _otherwise(tokens)
     paths = built.paths if not written or not is_static(written) else [*built.paths, written]
-    trivial = (built.name in TRIVIAL or not built.name) and target is None
+    only_feeds = built.name == "cat" and len(command.argv) == 1 and command.stdin[0] == "text"
+    trivial = (built.name in TRIVIAL or not built.name or only_feeds) and target is None
     return Part(
-        key_of(*fields),
+        key_of(*head, *tokens, *tail),
         "sh",
         built.family or "shell",
         _text(built, cwd, [*env, *command.under, *tokens], stdin),
@@ -333,12 +347,28 @@ def _part(built: Built, cwd: str, keys: Sequence[str], before: Sequence[Command]
         tuple(paths),
         effects.of(built, roots, written),
         trivial,
+        _variant(built, written),
+        key_of(*head, *otherwise, *tail) if otherwise else "",
     )
+
+
+def _otherwise(tokens: list[str]) -> list[str]:
+    """The same work of a Python tool by its other launcher: `pytest x` for `python -m pytest x` and back; [] for others."""
+    if tokens[:2] == ["python", "-m"] and tokens[2:3] and tokens[2] in _PYTHON_TOOLS:
+        return tokens[2:]
+    return ["python", "-m", *tokens] if tokens[0] in _PYTHON_TOOLS else []
+
+
+def _variant(built: Built, written: str) -> str:
+    """What the key leaves out: the options that only change how output looks, then where the output was cut down or sent."""
+    sent = [shown(f"{o} {t}") for o, t in built.command.writes] if not written else []
+    kept = " ".join(built.args.dropped)
+    return " | ".join([kept, *built.command.cut, *sent]).strip()[:200]
 
 
 def _text(built: Built, cwd: str, words: Sequence[str], stdin: str) -> str:
     """The readable form: the command first, where and in what it runs behind it."""
-    text = " ".join([quoted(w) for w in words])
+    text = " ".join(" ".join([quoted(w) for w in words]).split())
     if stdin[:2] == "<<":
         text += " <<" + stdin[2:10]
     elif stdin[:1] == "<":
@@ -360,7 +390,9 @@ def _written(path: str, content: str, built: Built) -> Part:
 def _words(built: Built) -> tuple[str, ...]:
     """Program, subcommand and file names that every spelling of this command contains."""
     candidates: list[str] = []
-    if is_static(built.name) and built.command.argv[:1] != ["test"]:
+    if built.tokens[1:2] == ["-m"]:
+        candidates.append(built.tokens[2])  # `python` itself is in other keys' words too, the module tells more
+    elif is_static(built.name) and built.command.argv[:1] != ["test"]:
         candidates.append(built.name.rsplit("/", 1)[-1])
     candidates += [s for s in built.args.subs if s not in UNSURE_WORDS]
     for word in reversed(built.args.operands):

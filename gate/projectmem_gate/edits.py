@@ -1,8 +1,9 @@
 """[H] Identity of edits, writes and patches: the path and what is taken out and put in, whatever the tool.
 
-An edit is (path, old text, new text), context included: an edit that failed because its context did not match is another edit
-once the context is put right. A hunk of a patch gives the old and new text that it stands for, so that the same change through
-Edit, MultiEdit, str_replace or apply_patch has one key. A patch or multi-edit of several hunks is a sequence of parts.
+An edit is (path, removed lines, added lines): the whole lines that old and new share at their ends are context, which differs
+from tool to tool. So the same hunk through Edit, MultiEdit, str_replace or apply_patch has one key. What was left out, the exact
+old and new text, is the part's `variant`: an edit whose text was not found is another edit once its context is put right. A
+patch or multi-edit of several hunks is a sequence of parts.
 """
 
 from __future__ import annotations
@@ -24,15 +25,17 @@ def file_words(path: str) -> tuple[str, ...]:
     return pick([base]) if base not in (".", "..") and "secret" not in base else ()
 
 
-def _changed(old: str, new: str) -> tuple[str, str]:
-    """The first line that goes and the first that comes, for people."""
+def _trim(old: str, new: str) -> tuple[list[str], list[str], str]:
+    """Removed lines, added lines without the whole lines both share at the start and the end, and one line next to them."""
     a, b = old.split("\n"), new.split("\n")
     n = 0
     while n < len(a) and n < len(b) and a[n] == b[n]:
         n += 1
-    gone = next((line.strip() for line in a[n:] if line.strip()), "")
-    come = next((line.strip() for line in b[n:] if line.strip()), "")
-    return gone[:140], come[:140]
+    m = 0
+    while m < len(a) - n and m < len(b) - n and a[-1 - m] == b[-1 - m]:
+        m += 1
+    before, after = a[n - 1] if n else "", a[len(a) - m] if m else ""
+    return a[n : len(a) - m], b[n : len(b) - m], before if before.strip() else after
 
 
 def hunk_part(
@@ -42,14 +45,33 @@ def hunk_part(
     old, new = old.replace("\r\n", "\n"), new.replace("\r\n", "\n")
     if old.endswith("\n") and new.endswith("\n"):
         old, new = old[:-1], new[:-1]  # a patch has lines, an edit text: the last newline is no difference
-    fields = ["edit", path, *(("sha", sha) if sha else ("hunk", text_digest(old), text_digest(new)))]
+    removed, added, beside = _trim(old, new)
+    if sha:
+        fields = ["edit", path, "sha", sha]
+    elif removed and added:
+        fields = ["edit", path, "hunk", text_digest("\n".join(removed)), text_digest("\n".join(added))]
+    else:  # a pure insertion or deletion says where only by the line next to it
+        fields = ["edit", path, "beside", text_digest("\n".join(removed)), text_digest("\n".join(added)), text_digest(beside)]
     if all_of_them:
         fields.append("all")
     if escalated:
         fields.append("escalated")
-    gone, come = _changed(old, new)
-    text = f"edit {path}: {gone} -> {come}"
-    return Part(key_of(*fields), kind, f"edit {path}", text[:400], file_words(path), (path,) if path else (), _effects(path))
+    gone, come = _first(removed), _first(added)
+    return Part(
+        key_of(*fields),
+        kind,
+        f"edit {path}",
+        f"edit {path}: {gone} -> {come}"[:400],
+        file_words(path),
+        (path,) if path else (),
+        _effects(path),
+        variant=sha or text_digest(old) + text_digest(new),
+    )
+
+
+def _first(lines: list[str]) -> str:
+    """The first line that says something, for people."""
+    return next((line.strip() for line in lines if line.strip()), "")[:140]
 
 
 def _effects(path: str) -> tuple[tuple[str, str], ...]:

@@ -114,7 +114,7 @@ def of(built: Built, roots: Roots, written: str) -> Effects:
     """Effects of a built command; `written` is the file it writes as a whole, "" when none."""
     command = built.command
     if command.remote:
-        return () if is_pure(command.argv) else (("remote", "ssh"),)
+        return () if is_pure(command.argv) else (("remote", command.inside[-1].partition(" ")[0] if command.inside else "ssh"),)
     out: Pairs = []
     for _, target in command.writes:
         out += file_edit(roots.name(target, command.cwd)) if is_static(target) else [("edit", "")]

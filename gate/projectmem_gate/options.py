@@ -53,12 +53,14 @@ class Arguments:
 
     directory  value of an option like `git -C`, or "";  subs  subcommand words;  options  (name, value or "") sorted;
     operands   in order;  tail  what follows `--`;  traits  of the program;  loose  false when the order had to be kept
+    dropped    options left out because they only change how output looks, as written
     """
 
-    __slots__ = ("directory", "loose", "operands", "options", "subs", "tail", "traits", "verbatim")
+    __slots__ = ("directory", "dropped", "loose", "operands", "options", "subs", "tail", "traits", "verbatim")
 
     def __init__(self) -> None:
         self.directory = ""
+        self.dropped: list[str] = []
         self.subs: list[str] = []
         self.options: list[tuple[str, str]] = []
         self.operands: list[str] = []
@@ -186,13 +188,15 @@ def _options(rest: list[str], spec: Spec, out: Arguments) -> None:
         if i < 0:
             out.verbatim, out.loose = rest, False
             return
-    out.options = sorted(options, key=lambda option: option[0])
+    unseen = spec[3]
+    out.dropped = sorted([f"{o}={v}" if v else o for o, v in options if o in unseen])
+    out.options = sorted([option for option in options if option[0] not in unseen], key=lambda option: option[0])
     out.operands = operands
 
 
 def _long(word: str, rest: list[str], i: int, spec: Spec, options: list[tuple[str, str]]) -> int:
     """One `--option` (or `-option` of go and terraform); the index after it and its value, -1 when it cannot be told."""
-    traits, takes, bare, dropped = spec
+    traits, takes, bare, _ = spec
     name, eq, value = word.partition("=")
     if word.startswith("--") and "c" not in traits and name not in takes and name not in bare:
         name = name[1:]  # go and terraform: --run is -run
@@ -208,14 +212,13 @@ def _long(word: str, rest: list[str], i: int, spec: Spec, options: list[tuple[st
             i += 1
     elif i < len(rest) and rest[i][:1] != "-" and not name.startswith("--no-"):
         return -1
-    if name not in dropped:
-        options.append((name, value))
+    options.append((name, value))
     return i
 
 
 def _short(word: str, rest: list[str], i: int, spec: Spec, options: list[tuple[str, str]]) -> int:
     """A cluster like -xvf; the index after it and its value, -1 when it cannot be told."""
-    traits, takes, bare, dropped = spec
+    traits, takes, bare, _ = spec
     j = 1
     while j < len(word):
         letter, value = "-" + word[j], ""
@@ -234,6 +237,5 @@ def _short(word: str, rest: list[str], i: int, spec: Spec, options: list[tuple[s
             letter, j = word, len(word)  # head -20, git log -5
         elif "x" not in traits and "p" not in traits and i < len(rest) and j == len(word) and rest[i][:1] != "-":
             return -1
-        if letter not in dropped:
-            options.append((letter, value))
+        options.append((letter, value))
     return i

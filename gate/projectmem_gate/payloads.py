@@ -19,8 +19,9 @@ _ENVIRONMENTS = ("source", ".", "nvm", "conda", "mamba", "pyenv", "workon", "sdk
 
 def command(walk: Walk, argv: list[str], env: dict[str, str], scope: Scope, stdin: Stdin, writes: Writes) -> None:
     """Emit one command, or what is inside it."""
+    first = not env
     env = {**scope.env, **env}
-    argv = wrappers.neutral(argv, env)
+    argv = wrappers.neutral(argv, env, first)
     under = scope.under
     while argv:
         prefix, rest = wrappers.kept(argv)
@@ -30,6 +31,8 @@ def command(walk: Walk, argv: list[str], env: dict[str, str], scope: Scope, stdi
         argv = wrappers.neutral(rest, env)
     for name in wrappers.NEUTRAL_ENV & env.keys():
         del env[name]
+    if argv and argv[0] in scope.functions:
+        return  # its commands were walked where it is defined
     if argv and _nested(walk, argv, env, under, scope, stdin, writes):
         return
     inside = scope.inside

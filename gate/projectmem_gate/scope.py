@@ -11,10 +11,10 @@ class Command:
     inside  what else it runs in: `ssh host`, `xargs`, `find`, `for x in ...`, `!`, `source file`
     stdin   ("", "") | ("file", word) | ("text", content) | ("pipe", index of the producing command as str)
     writes  where its output goes as a file: (`>` or `>>`, target word)
-    remote  its paths are not this machine's
+    remote  its paths are not this machine's;  cut  the output filters that were taken off, as text
     """
 
-    __slots__ = ("argv", "cwd", "env", "inside", "remote", "stdin", "under", "writes")
+    __slots__ = ("argv", "cut", "cwd", "env", "inside", "remote", "stdin", "under", "writes")
 
     def __init__(
         self, argv: list[str], env: dict[str, str], scope: Scope, under: tuple[str, ...], inside: tuple[str, ...]
@@ -23,6 +23,7 @@ class Command:
         self.cwd, self.remote = scope.cwd, scope.remote
         self.stdin: tuple[str, str] = ("", "")
         self.writes: list[tuple[str, str]] = []
+        self.cut: tuple[str, ...] = ()
 
 
 class Scope:

@@ -29,6 +29,7 @@ MAX_DEPTH = 8
 _OPERATORS = frozenset(("&&", "||", ";", "|", "|&", "&", "\n", ";;", ";&", ";;&"))
 _GROUPS = frozenset(("list", "pipeline", "redirected_statement", "program"))
 _CHOICES = ("while_statement", "for_statement", "c_style_for_statement", "if_statement", "case_statement")
+_CONDITIONS = ("if_statement", "while_statement", "elif_clause")
 _HAS_BODY = ("for_statement", "c_style_for_statement", "function_definition")
 _BODIES = names(
     """
@@ -165,15 +166,20 @@ class Walk:
             for redirect in stages[last][1]:
                 redirects.read(redirect, reader, writes)
             last -= 1
+        cut = tuple([" ".join([shown(w) for w in words]) for words in read[last + 1 :]])
         stdin = NONE
         for i in range(last + 1):
             if 0 < i < last and is_filter(read[i]):
+                cut = (" ".join([shown(w) for w in read[i]]), *cut)
                 continue
             before = len(self.commands)
             if i:
                 self._pending = "|"
             inner = scope if last == 0 else scope.copy()
             self._stage(stages[i][0], stages[i][1], reader, inner, stdin, writes if i == last else [])
+            if i == last:
+                for command in self.commands[before:]:
+                    command.cut += cut
             if len(self.commands) > before:
                 stdin = ("pipe", str(len(self.commands) - 1))
 
@@ -185,7 +191,8 @@ class Walk:
         before = len(self.commands)
         if kind == "negated_command":
             inner = scope.copy()
-            inner.inside = (*scope.inside, "!")
+            if node.parent is None or node.parent.type not in _CONDITIONS:  # there it only turns the branches round
+                inner.inside = (*scope.inside, "!")
             self._sequence(self._flatten(node, []), reader, inner)
         elif kind == "compound_statement":
             self._sequence(self._flatten(node, []), reader, scope)
@@ -248,6 +255,10 @@ class Walk:
         env: dict[str, str] = {}
         argv: list[str] = []
         if kind == "command":
+            for child in node.children:  # `time ( ... )` and `time { ...; }`
+                if child.type in ("subshell", "compound_statement"):
+                    self._stage(child, outer, reader, scope, stdin, writes)
+                    return
             env, argv = self._words(node, reader)
             outer = [c for c in node.children if c.type in REDIRECTS] + outer
         elif kind == "test_command":

@@ -12,7 +12,8 @@ INTERPRETERS = ("python", "node", "ruby", "perl", "bun", "deno", "php")
 _FLAGS = ("-c", "-e", "-p", "-pe", "-ne", "--eval", "--print", "-r")
 _WRITERS = (
     "'w'", '"w"', "'a'", '"a"', "'wb'", '"wb"', "'r+'", '"r+"', "'x'", "mode='w", "write_text", "write_bytes", ".write(",
-    "os.remove", "unlink", "rename(", "os.replace", "shutil", "subprocess", "os.system", "mkdir", "makedirs", "rmtree", "writeFile", "appendFile",
+    "os.remove", "unlink", "rename(", "os.replace", "shutil", "subprocess", "os.system", "mkdir", "makedirs", "rmtree",
+    "writeFile", "appendFile",
     "rmSync", "execSync", "spawn", "Popen", "to_csv", "savefig", ".save(", "dump(", "extractall", "symlink", "copyFile", "cpSync",
     "File.write", "touch(", "exec(", "os.chmod",
 )  # fmt: skip

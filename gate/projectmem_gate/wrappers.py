@@ -68,6 +68,7 @@ _KEPT: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {
     "conda": (("run",), ("-n", "-p", "--name", "--prefix"), ("--no-capture-output", "--live-stream")),
     "direnv": (("exec",), (), ()),
     "rtk": ((), (), ("-v", "--verbose")),
+    "time": ((), ("-f", "-o", "--format", "--output"), ("-p", "-v")),
     "xvfb-run": ((), ("-n", "-s", "--server-args"), ("-a", "--auto-servernum")),
     "doppler": (("run",), ("-p", "-c"), ()),
     "dotenv": ((), ("-f", "-e"), ()),
@@ -113,10 +114,16 @@ def _after_options(argv: Sequence[str], at: int, values: Sequence[str]) -> int:
     return min(at, n)
 
 
-def neutral(argv: list[str], env: dict[str, str]) -> list[str]:
-    """`argv` without neutral wrappers in front; assignments of `env X=1` go to `env`. Unchanged when nothing would be left."""
+def neutral(argv: list[str], env: dict[str, str], first: bool = False) -> list[str]:
+    """`argv` without neutral wrappers in front; assignments of `env X=1` go to `env`. Unchanged when nothing would be left.
+
+    `first`: nothing stands before it. Only there is `time` the shell's keyword; behind an assignment it is another program.
+    """
     while argv:
         name = basename(argv[0])
+        if name == "time" and not first:
+            return argv
+        first = False
         if name in _NEUTRAL:
             if name == "command" and argv[1:2] and argv[1][:1] == "-" and argv[1] != "--" and argv[1] != "-p":
                 return argv  # command -v asks, it does not run
@@ -137,10 +144,8 @@ def neutral(argv: list[str], env: dict[str, str]) -> list[str]:
         if at >= len(argv):
             return argv
         argv = argv[at:]
-        while argv and assignment(argv[0]) and name in ("time", "env"):
-            pair = assignment(argv[0])
-            if pair:
-                env[pair[0]] = pair[1]
+        while argv and name == "time" and (pair := assignment(argv[0])):
+            env[pair[0]] = pair[1]
             argv = argv[1:]
     return argv
 
