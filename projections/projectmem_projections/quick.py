@@ -47,7 +47,7 @@ def nothing_objects(path: str, home: str, words: frozenset[str], session: str, c
             put_note(db, session, call, note)
             db.execute("COMMIT")
         return True
-    except Error:
+    except (Error, ValueError):  # ValueError: damaged text
         return False
     finally:
         db.close()

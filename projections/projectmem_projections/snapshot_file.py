@@ -47,7 +47,7 @@ class _Guard:
             if code in _ENVIRONMENT:
                 raise ProjectionError(f"the gate snapshot {self.path} cannot be used: {error}") from error
             raise SnapshotDamaged(f"the gate snapshot {self.path} is damaged ({error}): rebuild it from the log") from error
-        if isinstance(error, json.JSONDecodeError):  # of what was stored: everything is encoded by `encode`
+        if isinstance(error, (json.JSONDecodeError, UnicodeDecodeError)):  # of what was stored by `encode`
             raise SnapshotDamaged(f"the gate snapshot {self.path} is damaged ({error}): rebuild it from the log") from error
 
 

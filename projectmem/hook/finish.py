@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from projectmem.hook import claude_code as adapter
+from projectmem.hook.claude_results import told_as_error
+from projectmem.hook.state import record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,32 +38,40 @@ def finish(place: Place, state: Snapshot, payload: Payload, now: int) -> dict[st
         call["turn"] = turn
         before = (state.pending_get(call["session"], id) if id else None) or {}
         draft, action = _draft(place, state, call, before, now)
+        outcome = draft["data"]["outcome"]
+        if outcome == "ok" and payload.kind == "batch" and _clears(state, action) and told_as_error(payload, call):
+            draft["data"]["outcome"] = "rejected"  # a refusal in words that are not known here
+        elif outcome in ("ok", "failed") and before.get("refused"):
+            _ran_after_refusal(place, call, action, now)
         if call["background"]:
             kept = {"tool": call["tool"], "input": call["input"], "cwd": call["cwd"], "agent": call["agent"]}
             state.pending_put(call["session"], id, {**before, "background": kept})
-        if not before and payload.kind == "batch" and draft["data"]["outcome"] == "failed":
+        if not before and payload.kind == "batch" and outcome == "failed":
             said += _spoken(place, state, call, action, now)  # no event came before this call: an edit that was refused
         drafts.append(draft)
     if drafts:
-        _record(place, state, drafts, now)
+        record(place, state, drafts, now)
     return adapter.context(payload.event, "\n".join(said)) if said else None
+
+
+def _clears(state: Snapshot, action: Action) -> bool:
+    """Whether a success of the action would clear a failure on record."""
+    from projectmem_gate import history
+
+    return any(history.is_open(entries) for entries in state.entries(action.keys).values())
+
+
+def _ran_after_refusal(place: Place, call: Call, action: Action, now: int) -> None:
+    """The harness ran what the gate refused: nobody would know if it were not said here."""
+    from projectmem.hook import degraded
+
+    degraded.event(place, call["session"], call["harness"], now, "batch", "executed after deny", action.text[:200])
 
 
 def record_call(place: Place, state: Snapshot, call: Call, before: dict[str, Any], now: int) -> None:
     """Record one call that ended outside a batch (a background command)."""
     call["turn"] = state.turn(call["session"])
-    _record(place, state, [_draft(place, state, call, before, now)[0]], now)
-
-
-def _record(place: Place, state: Snapshot, drafts: list[Draft], now: int) -> None:
-    from projectmem.writing import append
-
-    problems: list[str] = []
-    append(place, drafts, now, snapshot=state, problems=problems)
-    if problems:
-        from projectmem.hook import degraded
-
-        degraded.note(place.home, "snapshot", problems[0])
+    record(place, state, [_draft(place, state, call, before, now)[0]], now)
 
 
 def _draft(place: Place, state: Snapshot, call: Call, before: dict[str, Any], now: int) -> tuple[Draft, Action]:

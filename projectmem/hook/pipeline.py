@@ -58,10 +58,11 @@ def _check(place: Place, state: Snapshot, payload: Payload, call: Call, now: int
     """The slow path: identify the action, ask the gate, record what it said."""
     from projectmem_gate.model import Session
 
+    from projectmem.hook import claude_code as adapter
     from projectmem.hook import drafts
     from projectmem.hook.facts import Disk
     from projectmem.hook.judge import assess
-    from projectmem.hook.state import identified, policy_of
+    from projectmem.hook.state import identified, policy_of, record
     from projectmem.place import env
 
     action = identified(place, call)
@@ -72,27 +73,13 @@ def _check(place: Place, state: Snapshot, payload: Payload, call: Call, now: int
     if not records and decision.verdict == "allow":
         note(state, call, {"t0": now, "as_of": cursor})
         return None
+    reply = None if policy.mode == "observe" else adapter.answer(payload, decision)
     earlier = state.pending_get(call["session"], call["call"]) if call["call"] else None
     if earlier is None or "verdict" not in earlier:  # the same call comes twice where the hook is registered twice
-        from projectmem.writing import append
-
         draft = drafts.proposed_draft(
             call, action, decision, facts, asker, policy_hash=policy.hash, now=now, as_of=cursor, labels=state.labels()
         )
-        event = append(place, [draft], now, snapshot=state)
-        note(
-            state,
-            call,
-            {
-                "t0": now,
-                "verdict": decision.verdict,
-                "by": decision.by,
-                "reason": decision.reason,
-                "proposed": event[0]["id"] if event else "",
-            },
-        )
-    if getattr(policy, "mode", "") == "observe":
-        return None
-    from projectmem.hook import claude_code as adapter
-
-    return adapter.answer(payload, decision)
+        events = record(place, state, [draft], now)
+        left = {"t0": now, "verdict": decision.verdict, "reason": decision.reason, "refused": adapter.refuses(reply)}
+        note(state, call, {**left, "proposed": events[-1]["id"] if events else ""})
+    return reply

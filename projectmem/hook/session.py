@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from projectmem.hook import claude_code as adapter
+from projectmem.hook.state import policy_of, record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def start(place: Place, state: Snapshot, payload: Payload, now: int) -> Answer:
     source = payload.raw.get("source")
     data = {"source": source if isinstance(source, str) else "", "cwd": payload.cwd}
     _append(place, payload, "session.started", data, now, state)
-    return adapter.context(payload.event, summary(place, now))
+    return None if policy_of(state).mode == "observe" else adapter.context(payload.event, summary(place, now))
 
 
 def end(place: Place, state: Snapshot, payload: Payload, now: int) -> Answer:
@@ -41,12 +42,14 @@ def end(place: Place, state: Snapshot, payload: Payload, now: int) -> Answer:
 
 
 def prompt(place: Place, state: Snapshot, payload: Payload, now: int) -> Answer:
-    """A background command's end is recorded as the end of its call; a person's prompt is not recorded."""
-    task = adapter.task_notification(payload)
-    if task is None or not task["call"]:
-        return None
+    """A background command's end is recorded as the end of its call; a person's prompt may recall something."""
+    from projectmem.hook.claude_results import ended_task, task_notification
+
+    task = task_notification(payload)
+    if task is None:
+        return recalled(place, state, payload, now)
     started = state.pending_get(payload.session, task["call"]) or {}
-    call = adapter.ended_task(payload, task, started.get("background"))
+    call = ended_task(payload, task, started.get("background"))
     if call is not None and not state.seen(payload.session, call["call"]):
         from projectmem.hook.finish import record_call
 
@@ -64,8 +67,24 @@ def summary(place: Place, now: int) -> str:
     return session_summary(place.home, now=now, scope=scope, nonce=os.urandom(4).hex())
 
 
-def _append(place: Place, payload: Payload, kind: str, data: dict[str, Any], now: int, state: Snapshot) -> None:
-    from projectmem.writing import append
+def recalled(place: Place, state: Snapshot, payload: Payload, now: int) -> Answer:
+    """What the log knows of a person's prompt, mostly nothing. The prompt itself is nobody's business and is not recorded."""
+    from projectmem_projections.scope import Scope
 
+    from projectmem import ranking, recall_light
+
+    text = payload.raw.get("prompt")
+    if not isinstance(text, str) or policy_of(state).mode == "observe":
+        return None
+    items = recall_light.lexical_items(place.home, text, now=now, scope=Scope(place.project, worktree=place.worktree))
+    block = recall_light.block(items, now=now, nonce=os.urandom(4).hex())
+    if not block:
+        return None
+    data = {"engine": ranking.ENGINE, "surface": "prompt", "abstained": False, "items": [item.components() for item in items]}
+    _append(place, payload, "recall.decided", data, now, state)
+    return adapter.context(payload.event, block)
+
+
+def _append(place: Place, payload: Payload, kind: str, data: dict[str, Any], now: int, state: Snapshot) -> None:
     actor = {"session": payload.session, "agent": payload.agent, "harness": adapter.HARNESS, "model": "", "origin": "observed"}
-    append(place, [{"kind": kind, "at": now, "actor": actor, "causes": [], "data": data}], now, snapshot=state)
+    record(place, state, [{"kind": kind, "at": now, "actor": actor, "causes": [], "data": data}], now)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from projectmem.hook.claude_code import Call
     from projectmem.place import Place
 
+BUSY_MS = 1_000  # parallel calls write at the same time; waiting is better than not checking
 CATCH_UP_EVENTS = 20_000  # about a second's worth; a longer log is folded in over several calls
 
 _redactors: dict[str, Redactor] = {}
@@ -52,7 +53,7 @@ def open_state(place: Place) -> Snapshot:
 def _opened(path: str, folder: str) -> Snapshot:
     if not os.path.isdir(folder):
         os.makedirs(folder, 0o700, exist_ok=True)
-    return Snapshot(path)
+    return Snapshot(path, busy_ms=BUSY_MS)
 
 
 def _follow(place: Place, state: Snapshot) -> None:
@@ -64,6 +65,29 @@ def _follow(place: Place, state: Snapshot) -> None:
         degraded.note(
             place.home, "snapshot", "still behind the log; the gate knows only the older part. Run `projectmem rebuild`"
         )
+
+
+def record(place: Place, state: Snapshot, drafts: list[dict[str, Any]], now: int) -> list[dict[str, Any]]:
+    """Append the drafts and fold them in; returns the written events, ours last, [] when they had to be spooled.
+
+    What went wrong without losing anything (a busy lock, a healed tail, a snapshot left behind) is a line in hook.log.
+    Raises LogError where the drafts could not be kept.
+    """
+    from projectmem_logs.errors import SpooledError
+
+    from projectmem.writing import append
+
+    problems: list[str] = []
+    try:
+        events = append(place, drafts, now, snapshot=state, problems=problems)
+    except SpooledError as exc:
+        events, problems = [], [str(exc)]
+    if problems:
+        from projectmem.hook import degraded
+
+        for text in problems:
+            degraded.note(place.home, "log", text)
+    return events
 
 
 def policy_of(state: Snapshot) -> Policy:

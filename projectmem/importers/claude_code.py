@@ -19,6 +19,7 @@ import orjson
 
 from projectmem import place as places
 from projectmem.hook import claude_code as adapter
+from projectmem.hook import claude_results as results
 from projectmem.hook.drafts import finished_draft
 from projectmem.hook.finish import judged
 from projectmem.hook.state import identified, redactor
@@ -251,11 +252,11 @@ def _opened(line: dict[str, Any], message: Any, block: dict[str, Any], at: int, 
 
 
 def _closed(call: Call, line: dict[str, Any], block: dict[str, Any], at: int) -> None:
-    text = adapter.output_text(block.get("content"))
+    text = results.output_text(block.get("content"))
     result = line.get("toolUseResult")
     if text.startswith("<persisted-output>") and isinstance(result, dict):
-        text = adapter.output_text(result) or text
-    adapter.read_result(call, text, block.get("is_error") is True)
+        text = results.output_text(result) or text
+    results.read_result(call, text, block.get("is_error") is True)
     if not call["error_kind"] or call["error_kind"] == "tool":
         kind = line.get("toolDenialKind")
         call["error_kind"] = {"user-rejected": "rejected", "permission-rule": "denied"}.get(str(kind), call["error_kind"])
@@ -267,11 +268,11 @@ def _closed(call: Call, line: dict[str, Any], block: dict[str, Any], at: int) ->
 def _ended(prompt: str, tasks: dict[str, Call], at: int) -> Iterator[Call]:
     """The end of a background command, told in a line of its own."""
     payload = adapter.Payload("UserPromptSubmit", "prompt", {"prompt": prompt, "session_id": "", "cwd": ""})
-    task = adapter.task_notification(payload)
+    task = results.task_notification(payload)
     started = tasks.pop(task["call"], None) if task else None
     if task is None or started is None or not at:
         return
-    call = adapter.ended_task(payload, task, started)
+    call = results.ended_task(payload, task, started)
     if call is not None:
         for name in ("session", "agent", "model", "cwd"):
             call[name] = started[name]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from pathlib import Path
 
 from projectmem.place import Place
@@ -13,6 +15,15 @@ COMMENT = "# projectmem: settings of this machine only"
 def exclude_file(place: Place) -> Path | None:
     """`info/exclude` of the repository, None outside git."""
     return Path(place.common_dir) / "info" / "exclude" if place.common_dir else None
+
+
+def tracked(place: Place, path: Path) -> bool:
+    """Whether git tracks the file already, so that no exclude line keeps it out of commits. False where git is missing."""
+    git = shutil.which("git")
+    if git is None or not place.common_dir:
+        return False
+    argv = [git, "-C", place.root, "ls-files", "--error-unmatch", "--", str(path)]
+    return subprocess.run(argv, capture_output=True, stdin=subprocess.DEVNULL, check=False).returncode == 0
 
 
 def exclude(place: Place) -> bool:

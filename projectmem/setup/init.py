@@ -115,6 +115,8 @@ def init(
     report.settings.append(str(settings))
     if not user:
         report.excluded = gitignore.exclude(place)
+        if gitignore.tracked(place, settings):
+            report.warnings.append(f"git tracks {settings}: the hooks in it name paths of this machine, so do not commit them")
     if import_sessions:
         report.counts = backfill(place, now=now, progress=progress)
     return report

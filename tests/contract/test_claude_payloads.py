@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from projectmem_gate.model import Decision
 
-from projectmem.hook import claude_code
-from projectmem.hook.claude_code import EVENTS, parse, read_result
+from projectmem.hook import claude_code, claude_results
+from projectmem.hook.claude_code import EVENTS, parse
+from projectmem.hook.claude_results import read_result
 
 BASE: dict[str, Any] = {"session_id": "s1", "transcript_path": "/h/.claude/projects/-w/s1.jsonl", "cwd": "/w"}
 
@@ -131,14 +132,14 @@ def test_end_of_a_background_command(tmp_path: Path) -> None:
         '<summary>Background command "d" failed with exit code 5</summary>\n</task-notification>'
     )
     payload = parse("UserPromptSubmit", {**BASE, "prompt": prompt})
-    task = claude_code.task_notification(payload)
+    task = claude_results.task_notification(payload)
     assert task is not None
-    call = claude_code.ended_task(payload, task, {"tool": "Bash", "input": {"command": "x"}, "cwd": "/w", "agent": ""})
+    call = claude_results.ended_task(payload, task, {"tool": "Bash", "input": {"command": "x"}, "cwd": "/w", "agent": ""})
     assert call is not None
     assert (call["call"], call["is_error"], call["exit_code"], call["output"]) == ("toolu_1#end", True, 5, "boom\n")
     other = parse("UserPromptSubmit", {**BASE, "session_id": "s2", "prompt": prompt})
-    assert (claude_code.task_notification(other) or {})["output"] == ""
-    assert claude_code.task_notification(parse("UserPromptSubmit", {**BASE, "prompt": "say <task-notification>"})) is None
+    assert (claude_results.task_notification(other) or {})["output"] == ""
+    assert claude_results.task_notification(parse("UserPromptSubmit", {**BASE, "prompt": "say <task-notification>"})) is None
 
 
 @pytest.mark.parametrize(
