@@ -235,3 +235,67 @@ def test_worktrees_share_what_was_learned(hooked: Any) -> None:
     hooked.run(BUILD, ERROR)
     reply = hooked.fire("PreToolUse", "two", **hooked.call(BUILD), cwd=str(other))
     assert reply is not None
+
+
+def _transcript(hooked: Any, id: str, is_error: bool) -> str:
+    path = hooked.root.parent / "s.jsonl"
+    block = {"type": "tool_result", "tool_use_id": id, "content": "no", "is_error": is_error}
+    path.write_text(json.dumps({"type": "user", "message": {"role": "user", "content": [block]}}) + "\n")
+    return str(path)
+
+
+@pytest.mark.parametrize(("is_error", "outcome", "speaks"), [(True, "rejected", True), (False, "ok", False)])
+def test_a_refusal_in_unknown_words_does_not_clear(hooked: Any, is_error: bool, outcome: str, speaks: bool) -> None:
+    """The batch of a call that another hook refused looks like a success; the transcript knows better, and is asked."""
+    hooked.run(BUILD, ERROR)
+    call = hooked.call(BUILD)
+    hooked.before(call, "two")
+    hooked.batch([(call, "our office is closed")], "two", transcript_path=_transcript(hooked, call["tool_use_id"], is_error))
+    assert hooked.events("action.finished")[-1]["data"]["outcome"] == outcome
+    assert (hooked.before(hooked.call(BUILD), "three") is not None) is speaks
+
+
+def test_a_call_that_ran_although_it_was_refused_is_said_so(hooked: Any) -> None:
+    """Some modes of some harnesses ignore a refusal; nobody would know."""
+    _costly(hooked)
+    call = hooked.call(BUILD)
+    said = hooked.before(call, "two")
+    assert said is not None
+    assert said["permissionDecision"] == "deny"
+    assert hooked.events("gate.degraded") == []
+    hooked.batch([(call, "built")], "two")
+    (event,) = hooked.events("gate.degraded")
+    assert event["data"]["what"] == "executed after deny"
+    assert BUILD in hooked.log_lines()[-1]
+
+
+def test_a_prompt_recalls_what_it_is_about_and_nothing_else(hooked: Any) -> None:
+    """A person's words reach what was recorded about the same thing; a prompt about nothing on record gets no block."""
+    hooked.run("terraform apply -target module.billing", "Exit code 1\nError: state lock held by ci-runner on module.billing\n")
+    reply = hooked.fire(
+        "UserPromptSubmit", "two", prompt="terraform apply of module.billing fails with a state lock, please help"
+    )
+    assert reply is not None
+    assert "terraform" in reply["hookSpecificOutput"]["additionalContext"]
+    (event,) = hooked.events("recall.decided")
+    assert "please" not in json.dumps(event)
+    assert hooked.fire("UserPromptSubmit", "two", prompt="write a poem about the sea") is None
+
+
+def test_a_busy_log_loses_nothing(hooked: Any) -> None:
+    """While another process holds the lock, what was learned waits in the spool, and the hook says so in its log."""
+    from projectmem_logs import files
+
+    hooked.run("ls")
+    (lock,) = (hooked.home / "locks").glob("*[0-9a-f].lock")
+    fd = files.lock(str(lock), 1000)
+    assert fd is not None
+    try:
+        hooked.run(BUILD, ERROR)
+    finally:
+        files.unlock(fd)
+    assert hooked.events("gate.degraded") == []
+    assert hooked.log_lines()
+    hooked.run("pwd")
+    assert (BUILD, "failed") in _outcomes(hooked)
+    assert hooked.before(hooked.call(BUILD), "two") is not None

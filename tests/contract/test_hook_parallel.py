@@ -1,0 +1,44 @@
+"""Many hook processes at once: nothing is lost, nothing is recorded twice, none is degraded."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from typing import Any
+
+from projectmem.setup.command import hook_args, interpreter
+
+PROCESSES = 12
+ERROR = "Exit code 2\nerror: no\nnpm error code 2"
+
+
+def _all_at_once(hooked: Any, event: str, payloads: list[dict[str, Any]]) -> list[bytes]:
+    """Start one process per payload before any is waited for; what each said."""
+    argv = [interpreter(), *hook_args("claude-code", event)]
+    running = []
+    for fields in payloads:
+        process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        assert process.stdin is not None
+        process.stdin.write(json.dumps(hooked.payload(event, **fields)).encode())
+        process.stdin.close()
+        process.stdin = None
+        running.append(process)
+    done = [(*process.communicate(timeout=60), process.returncode) for process in running]
+    assert [(err, code) for _, err, code in done] == [(b"", 0)] * len(done)
+    return [out for out, _, _ in done]
+
+
+def test_parallel_processes_lose_nothing(hooked: Any) -> None:
+    """Pre-hooks, failures and batches of twelve parallel calls, each told twice."""
+    calls = [hooked.call(f"npm run build:{letter}") for letter in "abcdefghijkl"]
+    assert len(calls) == PROCESSES
+    assert _all_at_once(hooked, "PreToolUse", calls) == [b""] * PROCESSES
+    failures = [{**call, "error": ERROR, "is_interrupt": False, "duration_ms": 9} for call in calls]
+    _all_at_once(hooked, "PostToolUseFailure", failures)
+    _all_at_once(hooked, "PostToolBatch", [{"tool_calls": [{**call, "tool_response": ERROR} for call in calls]}] * 3)
+    hooked.run("ls")  # drains what was spooled
+    rows = [event["data"]["text"] for event in hooked.events("action.finished")]
+    assert sorted(rows) == sorted([*(call["tool_input"]["command"] for call in calls), "ls"])
+    assert hooked.events("gate.degraded") == []
+    said = _all_at_once(hooked, "PreToolUse", [{**call, "session_id": "two"} for call in calls])
+    assert all(json.loads(out)["hookSpecificOutput"] for out in said)
