@@ -62,7 +62,7 @@ _BLOCKS: tuple[tuple[str, str], ...] = (
     ("PRIVATE KEY",
      r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----((?:(?!-----(?:BEGIN|END)).)+)-----END [A-Z0-9 ]*PRIVATE KEY"),
     ("PRIVATE KEY",  # cut off before its end: the lines that look like a key's
-     r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?:\s|\\[nr]|[A-Za-z-]+: [^\n]*)*([A-Za-z0-9+/=]{8,}"
+     r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?:\s|\\[nr]|[A-Za-z-]+: [^\n\\]*(?:\n|\\n))*([A-Za-z0-9+/=]{8,}"
      r"(?:(?:\s|\\[nr])+[A-Za-z0-9+/=]{16,})*(?:(?:\s|\\[nr])+[A-Za-z0-9+/=]+(?=\s*$))?)"),
     ("PuTTY-User", r"Private-Lines: ?\d+\s+((?:[A-Za-z0-9+/=]+\s*)+)"),
     ("hooks.slack", r"hooks\.slack\.com/services/([A-Za-z0-9/+_-]{20,})"),
