@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 HINT_WORDS_MAX = 48  # inputs with more words are looked up by the first word only, and by at most HINT_ROWS_MAX rows
 HINT_ROWS_MAX = 400
-PENDING_MAX = 512  # notes from pre-hook to post-hook that are kept; older ones belong to calls that never finished
+PENDING_MAX = 2048  # notes from pre-hook to post-hook that are kept; older ones belong to calls that never finished
 BUSY_S = 0.1
 # The file is derived from the log: no syncs, and the journal is kept for the next process.
 FOR_WRITING = ("PRAGMA synchronous = OFF", "PRAGMA journal_mode = TRUNCATE", "BEGIN IMMEDIATE")

@@ -19,9 +19,11 @@ from .schema_sqlite import SCHEMA, VERSION
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from types import TracebackType
     from typing import Any, Self
+
+CLAIM_US = 10_000_000  # a claimer that has not finished by then is gone
 
 encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode
 _BUSY = (5, 6)  # SQLITE_BUSY, SQLITE_LOCKED
@@ -125,6 +127,30 @@ class SnapshotFile:
         with self._guard:
             row = self._db.execute("SELECT data FROM pending WHERE session = ? AND call = ?", (session, call)).fetchone()
             return json.loads(row[0]) if row else None
+
+    def claim(self, session: str, names: Iterable[str], now: int) -> list[str]:
+        """Those of the names that no other process has claimed within CLAIM_US before `now` (us): two hooks that are told
+        the same thing at the same time do it once. What is done for good is known by the log; a claim only bridges the gap."""
+        won = []
+        with self._guard:
+            self._begin()
+            for name in names:
+                done = self._db.execute(
+                    "INSERT INTO pending (session, call, data) VALUES (?, ?, ?) ON CONFLICT (session, call) DO UPDATE"
+                    " SET data = excluded.data WHERE CAST(pending.data AS INTEGER) < ?",
+                    (session, f"{name}#claim", str(now), now - CLAIM_US),
+                )
+                if done.rowcount == 1:
+                    won.append(name)
+            self._db.execute("COMMIT")
+        return won
+
+    def release(self, session: str, names: Iterable[str]) -> None:
+        """Give claims back: what they were for was not done."""
+        with self._guard:
+            self._begin()
+            self._db.executemany("DELETE FROM pending WHERE session = ? AND call = ?", [(session, f"{n}#claim") for n in names])
+            self._db.execute("COMMIT")
 
     def exclusive(self) -> Exclusive:
         """While in this context nobody else can write; it yields the notes that a rebuild should carry over."""

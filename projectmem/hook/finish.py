@@ -24,34 +24,46 @@ RECENT_EDITS_MAX = 16
 
 def finish(place: Place, state: Snapshot, payload: Payload, now: int) -> dict[str, Any] | None:
     """Record what became of the payload's calls, once each. Speaks only of failures that no earlier event could speak of."""
-    base = state.turn(payload.session)
-    # A failure is told before its batch ends: it belongs to the running turn, and only the batch ends it.
-    turn = base + 1 if payload.kind == "batch" else base
-    drafts: list[Draft] = []
+    fresh = _fresh(state, payload, now)
+    if not fresh:
+        return None
     said: list[str] = []
-    told: set[str] = set()
-    for call in payload.calls:
-        id = call["call"]
-        if id and (id in told or state.seen(call["session"], id)):
-            continue
-        told.add(id)
-        call["turn"] = turn
-        before = (state.pending_get(call["session"], id) if id else None) or {}
-        draft, action = _draft(place, state, call, before, now)
-        outcome = draft["data"]["outcome"]
-        if outcome == "ok" and payload.kind == "batch" and _clears(state, action) and told_as_error(payload, call):
-            draft["data"]["outcome"] = "rejected"  # a refusal in words that are not known here
-        elif outcome in ("ok", "failed") and before.get("refused"):
-            _ran_after_refusal(place, call, action, now)
-        if call["background"]:
-            kept = {"tool": call["tool"], "input": call["input"], "cwd": call["cwd"], "agent": call["agent"]}
-            state.pending_put(call["session"], id, {**before, "background": kept})
-        if not before and payload.kind == "batch" and outcome == "failed":
-            said += _spoken(place, state, call, action, now)  # no event came before this call: an edit that was refused
-        drafts.append(draft)
-    if drafts:
+    try:
+        drafts = [_finished(place, state, payload, call, now, said) for call in fresh]
         record(place, state, drafts, now)
+    except BaseException:
+        state.release(payload.session, [call["call"] for call in fresh if call["call"]])
+        raise
     return adapter.context(payload.event, "\n".join(said)) if said else None
+
+
+def _fresh(state: Snapshot, payload: Payload, now: int) -> list[Call]:
+    """The calls that are neither on record nor being recorded by another process (a hook registered twice), each once."""
+    named = {call["call"]: call for call in payload.calls if call["call"] and not state.seen(payload.session, call["call"])}
+    won = state.claim(payload.session, list(named), now) if named else []
+    fresh = [call for call in payload.calls if not call["call"]] + [named[id] for id in won]
+    # A failure is told before its batch ends: it belongs to the running turn, and only the batch ends it.
+    turn = state.turn(payload.session) + (payload.kind == "batch")
+    for call in fresh:
+        call["turn"] = turn
+    return fresh
+
+
+def _finished(place: Place, state: Snapshot, payload: Payload, call: Call, now: int, said: list[str]) -> Draft:
+    """The `action.finished` draft of one call; adds to `said` what the agent should hear of it."""
+    before = (state.pending_get(call["session"], call["call"]) if call["call"] else None) or {}
+    draft, action = _draft(place, state, call, before, now)
+    outcome = draft["data"]["outcome"]
+    if outcome == "ok" and payload.kind == "batch" and _clears(state, action) and told_as_error(payload, call):
+        draft["data"]["outcome"] = "rejected"  # a refusal in words that are not known here
+    elif outcome in ("ok", "failed") and before.get("refused"):
+        _ran_after_refusal(place, call, action, now)
+    elif outcome == "failed" and payload.kind == "batch" and not before:
+        said += _spoken(place, state, call, action, now)  # no event came before this call: an edit that was refused
+    if call["background"]:
+        kept = {"tool": call["tool"], "input": call["input"], "cwd": call["cwd"], "agent": call["agent"]}
+        state.pending_put(call["session"], call["call"], {**before, "background": kept})
+    return draft
 
 
 def _clears(state: Snapshot, action: Action) -> bool:

@@ -74,8 +74,8 @@ def _check(place: Place, state: Snapshot, payload: Payload, call: Call, now: int
         note(state, call, {"t0": now, "as_of": cursor})
         return None
     reply = None if policy.mode == "observe" else adapter.answer(payload, decision)
-    earlier = state.pending_get(call["session"], call["call"]) if call["call"] else None
-    if earlier is None or "verdict" not in earlier:  # the same call comes twice where the hook is registered twice
+    # the same call comes twice where the hook is registered twice: both answer, one records
+    if not call["call"] or (_unanswered(state, call) and state.claim(call["session"], [f"{call['call']}#pre"], now)):
         draft = drafts.proposed_draft(
             call, action, decision, facts, asker, policy_hash=policy.hash, now=now, as_of=cursor, labels=state.labels()
         )
@@ -83,3 +83,9 @@ def _check(place: Place, state: Snapshot, payload: Payload, call: Call, now: int
         left = {"t0": now, "verdict": decision.verdict, "reason": decision.reason, "refused": adapter.refuses(reply)}
         note(state, call, {**left, "proposed": events[-1]["id"] if events else ""})
     return reply
+
+
+def _unanswered(state: Snapshot, call: Call) -> bool:
+    """Whether no decision on this very call is on record yet."""
+    earlier = state.pending_get(call["session"], call["call"])
+    return earlier is None or "verdict" not in earlier
