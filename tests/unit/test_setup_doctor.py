@@ -1,0 +1,131 @@
+"""Doctor finds what is broken: each way in which a hook can be registered and yet do nothing."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from projectmem import doctor
+from projectmem.place import find
+from projectmem.setup.init import init
+
+
+@pytest.fixture
+def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A set up project."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    folder = tmp_path / "repo"
+    folder.mkdir()
+    subprocess.run(["git", "init", "-q", str(folder)], check=True)
+    init(str(folder), now=time.time_ns() // 1000)
+    return folder
+
+
+def _examined(repo: Path, fire: bool = True) -> list[doctor.Check]:
+    return list(doctor.examine(str(repo), now=time.time_ns() // 1000, fire=fire))
+
+
+def _failed(checks: list[doctor.Check]) -> str:
+    return "\n".join(f"{check.name}: {check.detail}" for check in checks if check.status == doctor.FAIL)
+
+
+def _settings(repo: Path) -> Path:
+    return repo / ".claude" / "settings.local.json"
+
+
+def _change(repo: Path, change: Callable[[dict[str, Any]], Any]) -> None:
+    data = json.loads(_settings(repo).read_text())
+    change(data)
+    _settings(repo).write_text(json.dumps(data))
+
+
+def test_a_sound_project_is_healthy(repo: Path) -> None:
+    """Every registered event fires; nothing fails."""
+    checks = _examined(repo)
+    assert doctor.healthy(checks), _failed(checks)
+    assert {check.name for check in checks if check.name.startswith("fires")} == {
+        f"fires: {event}"
+        for event in ("SessionStart", "PreToolUse", "PostToolUseFailure", "PostToolBatch", "UserPromptSubmit", "SessionEnd")
+    }
+
+
+def _hook(data: dict[str, Any], event: str) -> dict[str, Any]:
+    hook: dict[str, Any] = data["hooks"][event][0]["hooks"][0]
+    return hook
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda d: _hook(d, "PreToolUse").update(command="/nowhere/python"), "could not be run"),
+        (lambda d: _hook(d, "PreToolUse")["args"].__setitem__(3, "# projectmem.hook.entry\nimport sys; sys.exit(2)"), "exits 2"),
+        (lambda d: _hook(d, "PreToolUse")["args"].__setitem__(3, "# projectmem.hook.entry\npass"), "did not speak"),
+        (
+            lambda d: _hook(d, "PostToolBatch")["args"].__setitem__(3, "# projectmem.hook.entry\npass"),
+            "recorded no action.finished",
+        ),
+        (lambda d: _hook(d, "SessionStart")["args"].__setitem__(3, "# projectmem.hook.entry\nprint('hello')"), "SessionStart"),
+        (lambda d: d["hooks"].pop("PostToolBatch"), "lacks the hooks of PostToolBatch"),
+        (lambda d: d["hooks"]["PreToolUse"][0].update(matcher="bash"), "matcher"),
+        (lambda d: d.update(disableAllHooks=True), "disableAllHooks"),
+        (lambda d: d.update(permissions="text"), "permissions"),
+        (lambda d: d.pop("hooks"), "no settings file"),
+    ],
+)
+def test_each_way_to_be_silent_is_found(repo: Path, change: Callable[[dict[str, Any]], Any], said: str) -> None:
+    """The finding names what is wrong, and there is always something to do about it."""
+    _change(repo, change)
+    checks = _examined(repo)
+    assert not doctor.healthy(checks)
+    assert said in _failed(checks)
+    assert all(check.remedy for check in checks if check.status == doctor.FAIL)
+
+
+def test_a_hook_that_lost_its_package_is_found(repo: Path) -> None:
+    """The loader says at the start of a session that the program is gone; doctor hears it."""
+    text = _settings(repo).read_text()
+    start = text.index("sys.path += ") + len("sys.path += ")
+    _settings(repo).write_text(text.replace(text[start : text.index("]", start) + 1], "['/nowhere']"))
+    assert "its program is gone" in _failed(_examined(repo))
+
+
+def test_without_a_project_there_is_one_finding(tmp_path: Path) -> None:
+    """Nothing is set up: say so, and how."""
+    checks = list(doctor.examine(str(tmp_path), now=1, fire=False))
+    assert checks[-1].status == doctor.FAIL
+    assert "projectmem init" in checks[-1].remedy
+
+
+def test_double_registration_is_noted(repo: Path, tmp_path: Path) -> None:
+    """Works, and costs every call twice."""
+    init(str(repo), now=time.time_ns() // 1000, user=True, import_sessions=False)
+    checks = _examined(repo, fire=False)
+    assert doctor.healthy(checks)
+    assert any("2 times" in check.detail for check in checks if check.status == doctor.NOTE)
+
+
+def test_a_damaged_log_fails(repo: Path) -> None:
+    """A changed byte in the log is found."""
+    place = find(str(repo), {})
+    assert place is not None
+    from projectmem.writing import append
+
+    actor = {"session": "s", "agent": "", "harness": "", "model": "", "origin": "observed"}
+    for reason in ("one", "two", "three"):
+        draft = {"kind": "session.ended", "at": 1, "actor": actor, "causes": [], "data": {"reason": reason}}
+        append(place, [draft], time.time_ns() // 1000)
+    (segment,) = Path(place.home).glob("log/*/*.jsonl")
+    segment.write_bytes(segment.read_bytes().replace(b'"one"', b'"0ne"'))
+    assert "log" in _failed(_examined(repo, fire=False))
+
+
+def test_switched_off_fails(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The off switch in the environment is the first thing to look at."""
+    monkeypatch.setenv("PROJECTMEM_GATE", "off")
+    assert "PROJECTMEM_GATE" in _failed(_examined(repo, fire=False))
