@@ -243,6 +243,8 @@ def _another_look(action: Action, record: Record, session: Session) -> bool:
         return False
     if record.cls == "edit-mismatch":
         return bool(mine and record.variant) and not freshness.is_read_bound(record)
+    if any(record.sig.startswith(f"{basename(cut.split(' ')[0])}: ") for cut in record.variant.split("| ")[1:]):
+        return True  # what failed was the filter, and it is another one now
     if record.cls not in freshness.WORKSPACE or record.session != session.session:
         return False
     return "|" in record.variant or mine.partition("|")[0].strip() != record.variant.partition("|")[0].strip()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from projectmem_gate.lines import basename, names
 from projectmem_gate.relevance import (
+    complainer,
     is_config,
     is_document,
     is_lock_file,
@@ -139,6 +140,8 @@ _UNCHANGED = {
 
 
 def _workspace(record: Record, kind: str, subject: str) -> str:
+    if kind == "build" and record.cls == "test" and subject.split(" ")[0] not in _TESTS_COMPILE:
+        return f"{subject} since"  # tests may run what a bundler or make puts in place
     if kind in ("read", "git", "remote") or (kind == "build" and record.cls in ("test", "build")):
         return _outward(record, kind, subject)
     if kind != "edit":
@@ -160,6 +163,8 @@ def _outward(record: Record, kind: str, subject: str) -> str:
     return f"{subject} was used since" if own not in _PLAIN else ""
 
 
+# Their tests compile what they test, so that building first changes nothing.
+_TESTS_COMPILE = names("go cargo swift zig dotnet mvn gradle sbt")
 # Programs whose result depends on local files alone.
 _PLAIN = names("python node go cargo make npm pnpm yarn bun ls cat sed grep rg find")
 
@@ -210,7 +215,7 @@ _TASK_RUNNERS = names(
 
 
 def _reads_config(record: Record) -> bool:
-    words = record.family.split() or record.text.split()
+    words = complainer(record) or record.family.split() or record.text.split()
     return any(basename(w).lower() in _TASK_RUNNERS for w in words[:3])
 
 
@@ -266,6 +271,8 @@ def _network(record: Record, kind: str, subject: str) -> str:
 
 def _edit(record: Record, kind: str, subject: str) -> str:
     ours = subject in record.paths or not record.paths
+    if "are exactly the same" in record.sig:
+        return ""  # nothing to do, whatever the file holds
     if is_read_bound(record):
         return f"{basename(subject)} was read" if kind in ("read", "edit") and ours else ""
     if kind == "edit" and ours:

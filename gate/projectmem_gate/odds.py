@@ -34,6 +34,10 @@ SAME_YOUNG = {
     "edit-mismatch": 960,
     "unknown": 700,
 }
+# A lock that another process holds for a moment, unlike a port in use or a stale lock file: in the development transcripts
+# each of four retries (SQLite) went through at once, so that only a second failure speaks.
+BUSY = 350
+_BUSY_MARKS = ("is locked", "sqlite_busy", "resource temporarily unavailable", "try again", "resource busy", "device busy")
 # Per mille of the young figure that is left: up to half an hour, a day, a week, older. Falls, never rises.
 AGED = (1000, 960, 850, 650)
 # Per mille of the `same` figure when facts could not be compared, or when something relevant changed.
@@ -59,4 +63,6 @@ def estimate(record: Record, state: str, now: int, *, identical: int, recovered:
     """
     failed_again = max(0, identical - 1) + max(0, len(record.by) - 1)
     base = prior(record.cls, state, now - record.at)
+    if record.cls == "lock" and any(mark in f"{record.sig} {record.excerpt}".lower() for mark in _BUSY_MARKS):
+        base = base * BUSY // SAME_YOUNG["lock"]
     return (base * PRIOR_WEIGHT + 1000 * failed_again) // (PRIOR_WEIGHT + failed_again + recovered)

@@ -133,7 +133,7 @@ def reads_documents(record: Record) -> bool:
 
 def names_own_program(record: Record) -> bool:
     """Does the command run a program that may be built from this workspace (a script, `./x`, an unfamiliar name)?"""
-    words = _complainer(record) or record.family.split() or record.text.split()
+    words = complainer(record) or record.family.split() or record.text.split()
     if not words:
         return True
     first = words[0].strip("'\"")
@@ -145,7 +145,7 @@ def names_own_program(record: Record) -> bool:
     return name not in _EXTERNAL
 
 
-def _complainer(record: Record) -> list[str]:
+def complainer(record: Record) -> list[str]:
     """The words before the one that the error quotes: `rtk bun run test`: unrecognized subcommand 'bun' is rtk's complaint."""
     words = record.text.split()
     for i, word in enumerate(words):
