@@ -70,6 +70,37 @@ def test_a_failed_build_is_spoken_of_in_the_next_session_and_silent_once_mended(
     assert world.events("action.finished")[-1]["data"]["outcome"] == "ok"
 
 
+def _costly(world: Any) -> None:
+    """Three earlier sessions waited two minutes each for the same failure."""
+    from projectmem.hook.entry import respond
+
+    call = {"tool_name": "Bash", "tool_input": BUILD["args"], "is_interrupt": False, "duration_ms": 120_000}
+    error = "Exit code 2\nError: cannot find config.json"
+    for session in ("a", "b", "c"):
+        base = {"session_id": session, "transcript_path": "", "cwd": str(world.repo), "hook_event_name": "PostToolUseFailure"}
+        payload = {**base, **call, "tool_use_id": f"toolu_{session}", "error": error}
+        respond(["claude-code", "PostToolUseFailure"], json.dumps(payload).encode(), time.time_ns() // 1000)
+
+
+def test_a_costly_failure_is_refused_once_and_the_considered_repeat_runs(world: Any) -> None:
+    """The refusal reaches the model as the call's result; the same call in the next turn goes through, and is on record."""
+    _shop(world)
+    _setup(world)
+    _costly(world)
+    requests = world.session(BUILD, BUILD)
+    refused = _after(requests, 1)
+    assert "hook error" in refused, refused[-2000:]
+    assert "projectmem dispute" in refused
+    repeated = requests[2]["messages"][-1]
+    assert "cannot find config.json" in _texts(repeated), "the repeat must really run"
+    assert "hook error" not in _texts(repeated)
+    session = world.events("session.started")[-1]["actor"]["session"]
+    mine = [event for event in world.events("action.finished") if event["actor"]["session"] == session]
+    assert [event["data"]["outcome"] for event in mine] == ["rejected", "failed"]
+    assert world.events("action.proposed")[-1]["data"]["decision"]["rule"] == "override"
+    assert world.events("gate.degraded") == []
+
+
 def test_a_failing_edit_fires_no_event_before_it_and_is_learned_all_the_same(world: Any) -> None:
     """The client refuses the edit before any hook but PostToolBatch; the failure is on record, and spoken of when repeated."""
     (world.repo / "a.txt").write_text("alpha\nbeta\n")
