@@ -43,9 +43,9 @@ def entries(
 ) -> list[dict[str, Any]]:
     """A history of one key; every entry has its own place in the log. `usual` is the variant that most of them have."""
     out: list[dict[str, Any]] = []
-    cls = draw(st.sampled_from(CLASSES))
+    cls, origin = draw(st.sampled_from(CLASSES)), draw(st.sampled_from(origins))
     for seq in range(draw(st.integers(1, 7))):
-        t = draw(st.sampled_from(["fail"] * 8 + ["ok", "ok", "dispute", "supersede", "snooze", "pin"]))
+        t = draw(st.sampled_from(["fail"] * 16 + ["ok", "ok", "dispute", "supersede", "snooze", "pin"]))
         at = NOW - draw(AGES) * ref.S + draw(st.sampled_from([0, 0, 0, 0, 120, 299, 301])) * ref.S
         out.append(
             {
@@ -58,7 +58,7 @@ def entries(
                 "agent": draw(st.sampled_from(["", "sub"])),
                 "harness": draw(st.sampled_from(["claude-code", "codex"])),
                 "model": "",
-                "origin": draw(st.sampled_from(origins)),
+                "origin": draw(st.sampled_from([origin] * 6 + list(origins))),
                 "cls": draw(st.sampled_from([cls, cls, cls, draw(st.sampled_from(CLASSES))])),
                 "sig": draw(st.sampled_from(["boom", "boom", "bang"])),
                 "excerpt": "boom",

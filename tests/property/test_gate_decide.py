@@ -21,7 +21,7 @@ from projectmem_gate.model import Action, Decision, Part
 from projectmem_gate.policy import Policy, Rule
 
 RANK = ref.RANK
-MANY = settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+MANY = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def records(world: dict[str, Any], now: int) -> list[history.Record]:
