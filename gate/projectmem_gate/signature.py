@@ -35,6 +35,7 @@ _TELLING: tuple[tuple[tuple[str, ...], str], ...] = (
     (("rror: ", "RROR: ", "rror - "), r"^(?:[│|✗\u00d7!] *)?(?:\S+: )?(?:\[?[Ee]rror\]?|ERROR)(?: response from daemon)?: \S"),
     (("rror: ", "xception: "), r"^(?:Uncaught )?[A-Za-z]*(?:Error|Exception)(?: \[\w+\])?: "),
     (("✖", "\u00d7"), r"^\s*[✖\u00d7] "),
+    (('"message":', '"error":', '"detail":'), r'^\s*\{?\s*"(?:message|error|detail)":\s*"\S'),
     (("o such file", "annot ", "an't ", "not found", "enied", "nknown ", "nrecognized", "nvalid ", "not exist", "refused",
       "ailed"),
      r"[Nn]o such file|[Cc]annot |[Cc]an't |not found|[Dd]enied|[Uu]nknown |[Uu]nrecognized|[Ii]nvalid |not exist|refused"

@@ -20,6 +20,7 @@ OWN_REPOSITORY = frozenset({"mini-swe-agent", "swe-agent"})
 
 EPOCH = 1_750_000_000_000_000  # where virtual time starts for transcripts without times
 SECOND = 1_000_000
+SHORTEST = 2  # microseconds between two calls: one is judged, then ends, then the next comes
 CASE_OUTCOMES = {
     "rejected": "rejected",
     "denied": "denied",
@@ -65,7 +66,7 @@ def _merge(repository: str, sessions: dict[str, list[dict[str, Any]]], problems:
         at, started_in = 0, str(steps[0].get("cwd") or "/")
         for n, raw in enumerate(steps):
             told = _time(raw["ts"], f"{repository}: {session} step {raw['step']}", problems) if raw.get("ts") else 0
-            at = max(told, at + (1 if told else SECOND)) if at or told else EPOCH
+            at = max(told, at + (SHORTEST if told else SECOND)) if at or told else EPOCH
             cwd = str(raw.get("cwd") or started_in)
             name = {"traj_id": session, "step": raw["step"]}
             step = Step(name, _step_call(raw, session), roots.of(cwd, session_cwd=started_in), cwd, at)

@@ -96,7 +96,7 @@ class Replay:
         self.summary.outcomes[outcome.outcome] += 1
         if outcome.cls:
             self.summary.classes[outcome.cls] += 1
-        self._apply(finished_draft(call, action, outcome, FACTS, at=step.at, as_of=cursor), step)
+        self._apply(finished_draft(call, action, outcome, FACTS, at=step.at + 1, as_of=cursor), step)
         return outcome.outcome
 
     def _apply(self, draft: dict[str, Any], step: Step) -> None:
