@@ -6,9 +6,8 @@ The bytes equal orjson's with OPT_SORT_KEYS (a contract test holds both to it). 
 
 from __future__ import annotations
 
-import json
-
 from .errors import CanonicalError
+from .fastjson import encode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,10 +15,6 @@ if TYPE_CHECKING:
 
 MAX_INT = 2**53
 MAX_DEPTH = 100
-
-_encode = json.JSONEncoder(
-    ensure_ascii=False, check_circular=False, allow_nan=False, sort_keys=True, separators=(",", ":")
-).encode
 
 
 def canonical(obj: Any) -> bytes:
@@ -34,7 +29,7 @@ def canonical_text(obj: Any) -> str:
     """As `canonical`, as text that is known to encode to UTF-8."""
     if not fits(obj):
         raise CanonicalError(_explain(obj))
-    text = _encode(obj)
+    text = encode(obj)
     if not text.isascii():
         try:
             text.encode()

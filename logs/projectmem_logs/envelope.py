@@ -7,11 +7,10 @@ everything but `data` has a fixed shape, both hashes are checked on slices of th
 
 from __future__ import annotations
 
-import json
-
 from .canonical import canonical_text
 from .digest import sha256, sha256_hex
 from .errors import EventError, LineError
+from .fastjson import loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -214,7 +213,7 @@ def _digest_fits(salt: bytes, data: bytes, digest: bytes) -> bool:
 def _take(header: bytes, hash: bytes, line: Line) -> str:
     """Fill `line` from the header's fields; "shape" when one is missing or of another type."""
     try:
-        h = json.loads(header)
+        h = loads(header)
         line.seq, line.batch, line.left, line.prev = h["seq"], h["batch"], h["left"], h["prev"]
         line.id, line.stream, line.hash = h["id"], h["stream"], hash.decode()
         types = [type(h[f]) for f in ("seq", "batch", "left", "ts", "at", "v")] + [type(h["actor"]), type(h["scope"])]
@@ -268,7 +267,7 @@ def open_line(raw: bytes) -> Event:
 def parse(raw: bytes) -> Event:
     """The event of a line already checked. Raises LineError when it is still not JSON."""
     try:
-        event: Event = json.loads(raw)
+        event: Event = loads(raw)
     except (ValueError, RecursionError):
         raise LineError("shape", "a line with matching hashes that is not JSON; run `projectmem verify`") from None
     return event

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 
@@ -14,6 +13,7 @@ from . import files
 from .canonical import canonical
 from .digest import sha256_hex
 from .errors import LogError, NotInitialisedError
+from .fastjson import loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def project_id(home: str) -> str:
     """The random id minted at init. Raises NotInitialisedError, LogError when the file is damaged or from the future."""
     path = os.path.join(home, "project.json")
     try:
-        found = json.loads(files.read(path))
+        found = loads(files.read(path))
         project, format = found["project"], found["format"]
     except FileNotFoundError:
         raise NotInitialisedError(f"no log at {home}; run `projectmem init` in the project") from None
@@ -133,7 +133,7 @@ class Writer:
 
     def _load(self) -> dict[str, Any]:
         try:
-            found = json.loads(files.read(self.path))
+            found = loads(files.read(self.path))
         except FileNotFoundError:
             return {}
         except ValueError:

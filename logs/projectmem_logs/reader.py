@@ -6,12 +6,12 @@ and reported through `problems`; what is good behind it is still served.
 
 from __future__ import annotations
 
-import json
 import os
 
 from . import files
 from .envelope import check_line, describe, is_id, undress
 from .errors import EventError, LogError
+from .fastjson import loads
 from .recovery import joins
 from .tail import first_seq, segments, streams
 
@@ -147,7 +147,7 @@ class _Chain:
             self.held = []
         self.seq, self.hash, self.batch, self.left = line.seq, line.hash, line.batch, line.left
         try:
-            self.held.append(json.loads(raw))
+            self.held.append(loads(raw))
         except (ValueError, RecursionError):
             self._report(segment, line.start, "shape")
         if line.left:
@@ -222,7 +222,7 @@ def find_event(home: str, id: str) -> Event | None:
         for name in segments(folder):
             for _, raw in files.read_lines(os.path.join(folder, name)):
                 if (head in raw or tail in raw) and check_line(raw.rstrip(b"\n")).ok:
-                    event: Event = json.loads(raw)
+                    event: Event = loads(raw)
                     if event["id"].startswith(want) or event["id"].endswith(want):
                         found[event["id"]] = event
                         if is_id(want):

@@ -10,13 +10,12 @@ Cost: a clean text is searched for fixed substrings only; a pattern is compiled 
 
 from __future__ import annotations
 
-import re
-
 from .digest import hmac_sha256_hex
 from .redact_names import assigned
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import re
     from typing import Any
 
 ROUNDS = 4
@@ -193,5 +192,7 @@ _cache: dict[str, re.Pattern[str]] = {}
 def _compiled(pattern: str) -> re.Pattern[str]:
     found = _cache.get(pattern)
     if found is None:
+        import re  # only a text that may hold a secret pays for it
+
         found = _cache[pattern] = re.compile(pattern, re.DOTALL if "BEGIN" in pattern else 0)
     return found

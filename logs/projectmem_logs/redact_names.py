@@ -6,7 +6,9 @@ judgement by name, form and value tells a secret from a variable, a type, a flag
 
 from __future__ import annotations
 
-import re
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import re
 
 # (substring to look for first, the ends of names that contain it, whether such a name leaves little doubt); lower case.
 _NAMES: tuple[tuple[str, tuple[str, ...], bool], ...] = (
@@ -79,6 +81,8 @@ def _value(s: str, low: str, at: int, end: int, word: str, password: bool) -> tu
         begin -= 1
     name = s[begin:end].strip("-.")
     if not _patterns:
+        import re  # see redact.py
+
         _patterns.extend((re.compile(_ASSIGN), re.compile(_DEFINE)))
     m = _patterns[0].match(s, end)
     if m is None:

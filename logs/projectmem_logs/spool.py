@@ -5,7 +5,6 @@ A spooled event already has its id, so a crash between writing it to the log and
 
 from __future__ import annotations
 
-import json
 import os
 
 from . import files
@@ -13,6 +12,7 @@ from .canonical import canonical
 from .digest import sha256_hex
 from .envelope import ID_BYTES, uuid7
 from .errors import AppendError
+from .fastjson import loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def waiting(home: str, machine: str) -> list[tuple[str, dict[str, Any]]]:
         path = os.path.join(folder, name)
         raw = files.read(path)
         if sha256_hex(raw[65:-1]).encode() == raw[:64]:
-            out.append((path, json.loads(raw[65:-1])))
+            out.append((path, loads(raw[65:-1])))
         else:
             files.replace(os.path.join(home, "quarantine", name), raw)
             files.remove(path)
