@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from projectmem import logview, output
 from projectmem.failures import Standing, disk_of, standing
-from projectmem.lookup import data_of, find_one, is_failure
+from projectmem.lookup import data_of, find_one, is_failure, lines_with, order
 from projectmem.replay import action_of
 
 if TYPE_CHECKING:
@@ -203,19 +203,15 @@ def _history(row: Standing, event: Event, now: int) -> list[str]:
 
 def _related(place: Place, event: Event) -> list[Event]:
     """Decisions made because of the failure and everything recorded about it, oldest first, the newest RELATED_MAX."""
-    from collections import deque
-
-    from projectmem_logs.reader import read_events
-
-    id, found = event["id"], deque[Event](maxlen=RELATED_MAX)
-    for other in output.progress(read_events(place.home), "reading the log"):
+    id, found = event["id"], []
+    for other in lines_with(place.home, id):
         data = data_of(other)
         decided = data.get("decision")
         decision = decided if isinstance(decided, dict) else {}
-        names = {data.get("record"), data.get("target"), data.get("by_event"), *(decision.get("records") or ())}
+        names = [data.get("record"), data.get("target"), data.get("by_event"), *(decision.get("records") or ())]
         if id in names or id in (other.get("causes") or ()):
             found.append(other)
-    return list(found)
+    return sorted(found, key=order)[-RELATED_MAX:]
 
 
 def _hints(row: Standing | None, event: Event) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from projectmem import output
@@ -42,16 +42,41 @@ def find_one(place: Place, wanted: str, only: Callable[[Event], bool] | None = N
 
 
 def _scan(place: Place, text: str, only: Callable[[Event], bool] | None) -> list[Event]:
-    from projectmem_logs.reader import read_events
-
-    found = []
-    for event in output.progress(read_events(place.home), "looking for the event"):
-        id = str(event.get("id", ""))
+    found: dict[str, Event] = {}
+    for event in lines_with(place.home, text):
+        id = str(event["id"])
         if id == text:
             return [event] if only is None or only(event) else []
         if (id.startswith(text) or id.endswith(text)) and (only is None or only(event)):
-            found.append(event)
-    return found
+            found[id] = event
+    return list(found.values())
+
+
+def lines_with(home: str, *texts: str) -> Iterator[Event]:
+    """Every whole event whose line holds one of these texts, stream by stream: a scan that parses only what it returns.
+
+    The texts must be free of characters that JSON escapes. Damaged lines are passed over. Raises OSError.
+    """
+    import os
+
+    from projectmem_logs import files
+    from projectmem_logs.envelope import check_line, parse
+    from projectmem_logs.tail import segments, streams
+
+    wanted = [text.encode() for text in texts]
+    for stream in streams(home):
+        folder = os.path.join(home, "log", stream)
+        for name in output.progress(segments(folder), "searching the log"):
+            for _, raw in files.read_lines(os.path.join(folder, name)):
+                if any(text in raw for text in wanted):
+                    line = raw[:-1] if raw.endswith(b"\n") else raw
+                    if check_line(line).ok:
+                        yield parse(line)
+
+
+def order(event: Event) -> tuple[int, str, int]:
+    """The log's order of display: when it was recorded, then its place."""
+    return event["ts"], event["stream"], event["seq"]
 
 
 def is_failure(event: Event) -> bool:

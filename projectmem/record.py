@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from projectmem import writing
 from projectmem.errors import BadInputError, NotFoundError, RefusedError
-from projectmem.lookup import data_of, find_failure, find_one
+from projectmem.lookup import data_of, find_failure, find_one, lines_with
 
 if TYPE_CHECKING:
     from projectmem.place import Place
 
 Event = dict[str, Any]
 
-PERSON_ONLY = frozenset({"label.set", "label.cleared", "record.pinned", "policy.changed"})
+PERSON_ONLY = frozenset({"label.set", "label.cleared", "record.pinned", "record.reviewed", "policy.changed"})
 CURATIONS = ("pinned", "snoozed", "disputed", "superseded", "reviewed")
 
 
@@ -109,14 +109,29 @@ def curate(
         by = str(find_one(place, by)["id"])
         if by == failure["id"]:
             raise BadInputError("a record cannot supersede itself: name the event that replaces it with --by")
-    if origin != "human" and failure["actor"].get("origin") == "human":
-        raise RefusedError(f"record {failure['id']} was made by a person; only a person can say otherwise")
+    if origin != "human":
+        _not_a_persons(place, failure)
     data = {"record": failure["id"], "until": until, "reason": reason, "by_event": by}
     drafts = [
         _draft(place, f"record.{what}", {**data, "key": key}, now=now, origin=origin, actor=actor, causes=[failure["id"]])
         for key in keys_of(failure)
     ]
     return _written(place, drafts, now, notices)
+
+
+def _not_a_persons(place: Place, failure: Event) -> None:
+    """Raise RefusedError where a person recorded or pinned the failure: an agent cannot say otherwise."""
+    from projectmem_gate import history
+
+    from projectmem.state import reading
+
+    if (failure.get("actor") or {}).get("origin") == "human":
+        raise RefusedError(f"record {failure['id']} was made by a person; only a person can say otherwise")
+    with reading(place) as state:
+        for key, entries in state.entries(keys_of(failure)).items():
+            record = history.fold(key, entries, 0)
+            if record is not None and record.pinned:
+                raise RefusedError(f"record {failure['id']} was pinned by a person; only a person can say otherwise")
 
 
 def keys_of(failure: Event) -> list[str]:
@@ -130,11 +145,9 @@ def keys_of(failure: Event) -> list[str]:
 
 def find_issue(place: Place, wanted: str) -> str:
     """The id of the issue that `wanted` names (its id, the beginning of it, or the id of the event that opened it)."""
-    from projectmem_logs.reader import read_events
-
     text = wanted.strip().lower()
     found = {}
-    for event in read_events(place.home):
+    for event in lines_with(place.home, '"kind":"issue.opened"'):
         data = data_of(event)
         if event["kind"] == "issue.opened" and (str(data.get("issue", "")).startswith(text) or event["id"] == text):
             found[str(data["issue"])] = str(data.get("title", ""))

@@ -9,7 +9,11 @@ from typing import TYPE_CHECKING, Any
 from projectmem.hook.state import open_state, policy_of
 
 if TYPE_CHECKING:
+    from projectmem_projections.snapshot import Snapshot
+
     from projectmem.place import Place
+
+EVERYTHING = 1 << 40
 
 __all__ = ["policy_of", "reading"]
 
@@ -26,7 +30,19 @@ def reading(place: Place) -> Iterator[Any]:
         yield folded(place.home)
         return
     with snapshot:
+        _catch_up(snapshot, place.home)
         yield snapshot
+
+
+def _catch_up(snapshot: Snapshot, home: str) -> None:
+    """All the way, where the hook would stop after a second's worth."""
+    from projectmem_projections.tail import positions
+
+    from projectmem import output
+
+    if snapshot.stale(positions(home)):
+        with output.Waiting("catching up with the log"):
+            snapshot.catch_up(home, EVERYTHING)
 
 
 def folded(home: str) -> Any:

@@ -116,6 +116,9 @@ def test_a_pin_needs_a_person_and_keeps_it_from_expiring(place: Place) -> None:
     with pytest.raises(RefusedError):
         record.curate(place, "pinned", event["id"], now=NOW, origin="agent")
     record.curate(place, "pinned", event["id"], now=NOW, origin="human", until=NOW + HOUR)
+    for what in ("disputed", "snoozed"):
+        with pytest.raises(RefusedError, match="pinned by a person"):
+            record.curate(place, what, event["id"], now=NOW, origin="agent", until=NOW + HOUR)
     (row,) = failures.failures(place, NOW + 1000 * HOUR)
     assert row.record.pinned
     assert row.record.review_at == NOW + HOUR
