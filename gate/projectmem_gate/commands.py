@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from projectmem_gate import effects
+from projectmem_gate import effects, tasks
 from projectmem_gate.edits import write_part
 from projectmem_gate.hints import pick
 from projectmem_gate.keys import key_of, text_digest
@@ -269,6 +269,8 @@ def _family(built: Built, module: list[str]) -> str:
     ):
         return module[-1]
     words = [name, *module[-2:], *args.subs]
+    if name in tasks.DIRECT and not args.subs:
+        words += [w for w in built.operands() if "=" not in w and is_static(w)][:1]
     if name in ("python", "node", "ruby", "deno", "bun", "perl", "php", "bash", "sh", "zsh") and not module and len(words) == 1:
         for word in args.operands:
             if is_static(word) and _looks_like_path(word):
@@ -299,7 +301,7 @@ def _stdin(built: Built, keys: Sequence[str], before: Sequence[Command], roots: 
     if kind == "pipe":
         source = before[int(value)]
         name = program(source.argv[0]) if source.argv else ""
-        if name == "cat" and len(source.argv) == 2 and source.argv[1][:1] != "-":
+        if feeds(source):
             return "<" + _path_word(source.argv[1], built, roots, False)
         if name == "cat" and len(source.argv) == 1 and source.stdin[0] == "text":
             return "<<" + text_digest(source.stdin[1])
@@ -307,6 +309,12 @@ def _stdin(built: Built, keys: Sequence[str], before: Sequence[Command], roots: 
             return "<<" + text_digest(source.argv[1] + "\n")
         return "|" + keys[int(value)]
     return ""
+
+
+def feeds(command: Command) -> bool:
+    """`cat FILE` in front of a pipe: another spelling of `< FILE`."""
+    argv = command.argv
+    return len(argv) == 2 and program(argv[0]) == "cat" and argv[1][:1] != "-" and is_static(argv[1])
 
 
 def _write_target(built: Built) -> tuple[str, str] | None:
@@ -397,6 +405,6 @@ def _words(built: Built) -> tuple[str, ...]:
     candidates += [s for s in built.args.subs if s not in UNSURE_WORDS]
     for word in reversed(built.args.operands):
         base = word.partition("::")[0].rstrip("/").rsplit("/", 1)[-1]
-        if is_static(base) and len(base) < 80 and "secret" not in base:
+        if is_static(base) and len(base) < 80 and "secret" not in base and not built.roots.above(word):
             candidates.append(base)
     return pick(candidates)

@@ -154,7 +154,7 @@ def _program(built: Built, roots: Roots) -> Pairs:
     if name in ("sed", "perl") and any(_in_place(name, f) for f in flags):
         return [e for p in built.paths for e in file_edit(p)] or [("edit", "")]
     if name == "find" and "-delete" in flags:
-        return [("edit", p) for p in built.paths]
+        return [("edit", "")]
     if name in _READERS:
         return [("read", p) for p in built.paths[:4]]
     if name in PURE or name in TRIVIAL or name == "projectmem":

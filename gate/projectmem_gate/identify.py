@@ -6,7 +6,7 @@ Pure and total: any tool name and any JSON value give an Action; what cannot be 
 from __future__ import annotations
 
 from projectmem_gate import calls, file_calls, payloads, scripted, tools
-from projectmem_gate.commands import build
+from projectmem_gate.commands import build, feeds
 from projectmem_gate.keys import key_of, text_digest
 from projectmem_gate.model import Action, Part
 from projectmem_gate.paths import Roots
@@ -173,6 +173,8 @@ def _parts(walk: Walk, roots: Roots, away: bool) -> list[Part]:
         part = build(item, keys, walk.commands, roots, away)
         parts.append(part)
         keys.append(part.key)
+        if item.stdin[0] == "pipe" and feeds(walk.commands[int(item.stdin[1])]):
+            parts[int(item.stdin[1])].trivial = True
     if not all(p.trivial for p in parts):
         for part in parts:
             if part.trivial:

@@ -334,10 +334,10 @@ TABLES: dict[str, tuple[str, str, str, str]] = {
 SUBCOMMANDS = names(
     """
     git npm pnpm yarn bun deno go cargo docker podman kubectl helm terraform tofu pip pipx uv poetry pdm hatch gh glab
-    mise rustup brew apt apt-get dnf yum apk systemctl dotnet mvn gradle make just task turbo nx composer bundle rails
+    mise rustup brew apt apt-get dnf yum apk systemctl dotnet mvn gradle turbo nx composer bundle rails
     mix flutter dart swift conda mamba jj hg svn bd workmux entire ruff supabase vercel wrangler prisma alembic
-    pre-commit golangci-lint aws gcloud az fly heroku rtk vitest playwright gem service launchctl nvm fnm volta rake
-    grunt gulp ng lerna firebase netlify eas expo
+    pre-commit golangci-lint aws gcloud az fly heroku rtk vitest playwright gem service launchctl nvm fnm volta
+    ng lerna firebase netlify eas expo
     """
 )
 TWO_LEVEL = frozenset(

@@ -109,6 +109,10 @@ class Roots:
             return self._named_real(inside)
         return path if inside is None else inside
 
+    def above(self, name: str) -> bool:
+        """Is the canonical `name` a directory that the project lies in? `..` is another spelling of it."""
+        return name[:1] == "/" and any(root.startswith(name.rstrip("/") + "/") for root in self.roots)
+
     def _inside(self, path: str) -> str | None:
         for root in self.roots:
             if path == root:

@@ -41,14 +41,17 @@ def read(node: Any, reader: Reader, writes: list[tuple[str, str]]) -> tuple[str,
 
 def heredoc(node: Any, reader: Reader) -> str:
     """Content of a here-document; marked when the shell would still expand something in it."""
-    body, quoted, tabs = "", False, False
+    body, quoted, tabs, at = "", False, False, node.start_byte
     for child in node.children:
+        if child.type != "heredoc_body":
+            at = child.end_byte if child.type != "heredoc_end" else at
         if child.type == "heredoc_start":
             quoted = any(c in reader.text(child) for c in "'\"\\")
         elif child.type == "<<-":
             tabs = True
         elif child.type == "heredoc_body":
-            body = reader.text(child)
+            start = reader.source.find(b"\n", at) + 1  # the grammar's node leaves out blanks at its beginning
+            body = reader.source[min(start or child.start_byte, child.start_byte) : child.end_byte].decode("utf-8", "replace")
     if tabs:
         body = "\n".join([line.lstrip("\t") for line in body.split("\n")])
     body = clean(body)

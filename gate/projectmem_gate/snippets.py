@@ -10,17 +10,17 @@ if TYPE_CHECKING:
 
 INTERPRETERS = ("python", "node", "ruby", "perl", "bun", "deno", "php")
 _FLAGS = ("-c", "-e", "-p", "-pe", "-ne", "--eval", "--print", "-r")
+_MODES = (",'w", ',"w', ",'a'", ',"a"', ",'r+", ',"r+', ",'x'", ',"x"', "mode='w", 'mode="w', ",'wb", ',"wb')
 _WRITERS = (
-    "'w'", '"w"', "'a'", '"a"', "'wb'", '"wb"', "'r+'", '"r+"', "'x'", "mode='w", "write_text", "write_bytes", ".write(",
-    "os.remove", "unlink", "rename(", "os.replace", "shutil", "subprocess", "os.system", "mkdir", "makedirs", "rmtree",
-    "writeFile", "appendFile",
-    "rmSync", "execSync", "spawn", "Popen", "to_csv", "savefig", ".save(", "dump(", "extractall", "symlink", "copyFile", "cpSync",
-    "File.write", "touch(", "exec(", "os.chmod",
+    "write_text", "write_bytes", ".write(", "os.remove", "unlink", "rename(", "os.replace", "shutil", "subprocess", "os.system",
+    "mkdir", "makedirs", "rmtree", "writeFile", "appendFile", "rmSync", "execSync", "spawn", "Popen", "to_csv", "savefig",
+    ".save(", "dump(", "extractall", "symlink", "copyFile", "cpSync", "File.write", "touch(", "exec(", "os.chmod",
 )  # fmt: skip
-_OPENED = r"""(?:open|Path|writeFileSync|appendFileSync|writeFile)\(\s*['"]([^'"\n]{1,200})['"]"""
-_NAMED = (
-    r"""\b(?:path|file|fname|filename|file_path|filepath|fp|p|f|target)\s*=\s*(?:Path\(\s*)?['"]([^'"\n]{1,200}\.\w{1,6})['"]"""
-)
+_PATH = r"""\(\s*['"]([^'"\n{]{1,200})['"]"""
+_OPENED = r"open" + _PATH + r"""\s*,\s*(?:mode\s*=\s*)?['"][wax]"""
+_CALLED = r"(?:writeFileSync|appendFileSync|writeFile|appendFile)" + _PATH
+_METHOD = r"Path" + _PATH + r"\)\.(?:write_|unlink|touch|rename)"
+_NAMED = r"""\b(?:path|file|fname|filename|file_path|filepath|p|f|target)\s*=\s*(?:Path\(\s*)?['"]([^'"\n]{1,200}\.\w{1,6})['"]"""
 
 
 def code(name: str, argv: Sequence[str], stdin: tuple[str, str], operands: Sequence[str]) -> str | None:
@@ -37,9 +37,12 @@ def code(name: str, argv: Sequence[str], stdin: tuple[str, str], operands: Seque
 
 def written(source: str) -> list[str] | None:
     """Paths that a snippet writes; [] when it only reads; None when it writes something that cannot be named."""
-    if not any(mark in source for mark in _WRITERS):
+    tight = source.replace(" ", "")
+    if not any(mark in source for mark in _WRITERS) and not any(mark in tight for mark in _MODES):
         return []
     import re
 
-    found = [p for p in re.findall(_OPENED, source) if "{" not in p] or re.findall(_NAMED, source)
+    found = [path for pattern in (_OPENED, _CALLED, _METHOD) for path in re.findall(pattern, source)] or re.findall(
+        _NAMED, source
+    )
     return list(dict.fromkeys(found))[:16] or None

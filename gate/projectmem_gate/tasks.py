@@ -12,7 +12,7 @@ RUNNERS = names(
     npm pnpm yarn bun deno make just task mise turbo nx composer rake gulp grunt lerna ng gradle mvn ./gradlew ./mvnw
     """
 )
-_DIRECT = names("make just task rake gulp grunt gradle ./gradlew mvn ./mvnw ng nx turbo lerna")  # `make X`, no `run` between
+DIRECT = names("make just task rake gulp grunt gradle ./gradlew mvn ./mvnw ng nx turbo lerna")  # `make X`, no `run` between
 _VERIFY = names(
     """
     test tests lint linter check checks typecheck types tsc e2e spec verify validate vet ci audit coverage smoke
@@ -40,7 +40,7 @@ def kind(task: str) -> str:
 def named(name: str, subs: list[str], operands: list[str]) -> list[str] | None:
     """The tasks that a runner is asked for; [] for its default; None when this is no task of it."""
     sub = subs[0] if subs else ""
-    if name in _DIRECT:
+    if name in DIRECT:
         rest = subs[1:] if sub == "run" else subs
         return [shown(w) for w in (*rest, *operands) if "=" not in w and w[:1] != "-"]
     if sub == "run":

@@ -150,14 +150,14 @@ class Reader:
             if kind == "command_name" and node.child_count:
                 return "".join([self.word(c) for c in node.children])
             if node.child_count and kind != "word":
-                return self._pieces(node, False)
+                return self._pieces(node)
             return unquoted(self.text(node))
         if kind == "string":
             return self._string(node)
         if kind == "raw_string":
             return clean(self.text(node)[1:-1])
         if kind == "concatenation":
-            return self._pieces(node, False)
+            return self._pieces(node)
         if kind == "ansi_c_string":
             return ansi_c(self.text(node)[2:-1])
         if kind == "translated_string":
@@ -182,17 +182,22 @@ class Reader:
             return (QUOTED if quoted else UNQUOTED) + clean("".join(self.text(node).split())) + END
         return unquoted(self.text(node))
 
-    def _pieces(self, node: Any, quoted: bool) -> str:
+    def _pieces(self, node: Any) -> str:
+        """Adjoining pieces of one word; text that the grammar gives no node of its own is read as unquoted."""
+        source = self.source
+        braces = b"," in source[node.start_byte : node.end_byte]
         out, at = [], node.start_byte
         for child in node.children:
-            if child.start_byte > at:  # text that the grammar gives no node of its own
-                out.append(unquoted(self.source[at : child.start_byte].decode("utf-8", "replace")))
-            out.append(self.word(child) if child.is_named else unquoted(self.text(child)))
+            if child.start_byte > at:
+                out.append(unquoted(source[at : child.start_byte].decode("utf-8", "replace")))
+            if child.end_byte == child.start_byte + 1 and source[child.start_byte] == 0x7B:  # "{"
+                out.append(GLOB + "{" if braces else "{")
+            else:
+                out.append(self.word(child) if child.is_named else unquoted(self.text(child)))
             at = child.end_byte
         if node.end_byte > at:
-            out.append(unquoted(self.source[at : node.end_byte].decode("utf-8", "replace")))
-        word = "".join(out)
-        return word if not quoted else clean(word)
+            out.append(unquoted(source[at : node.end_byte].decode("utf-8", "replace")))
+        return "".join(out)
 
     def _string(self, node: Any) -> str:
         source, start, end = self.source, node.start_byte + 1, node.end_byte - 1
