@@ -43,6 +43,16 @@ RETRY = {
     "lock": "some time, or the removal of the lock",
     "edit-mismatch": "a change of the file, or reading it again",
 }
+CHANGES = {
+    "any": "ran",
+    "edit": "changed",
+    "read": "read",
+    "install": "installed with",
+    "login": "logged in with",
+    "checkout": "checked out",
+    "env": "environment",
+    "service": "service",
+}
 RETRY_DEFAULT = "any relevant change: of the files involved, HEAD, the dependencies or the environment"
 
 
@@ -173,7 +183,7 @@ def _fresh(row: Standing, now: int) -> list[str]:
     if facts.get("changed_files"):
         lines.append(f"  changed files: {output.safe(', '.join(facts['changed_files']))}")
     for kind, subject, at in (facts.get("changes") or [])[:6]:
-        lines.append(f"  on record since: {output.safe(kind)} {output.safe(subject)} ({output.ago(at, now)})")
+        lines.append(f"  on record since: {CHANGES.get(kind, output.safe(kind))} {output.safe(subject)} ({output.ago(at, now)})")
     lines.append(f"  what makes a failure of this class worth trying again: {RETRY.get(row.record.cls, RETRY_DEFAULT)}")
     return lines
 
@@ -181,10 +191,12 @@ def _fresh(row: Standing, now: int) -> list[str]:
 def _history(row: Standing, event: Event, now: int) -> list[str]:
     record = row.record
     lines = ["History of this action"]
-    lines.append(
-        f"  failed {record.streak} time{'s' if record.streak != 1 else ''} since it last worked, "
-        f"{record.identical} alike in a row; first {output.ago(record.first_at, now)}"
-    )
+    if record.state == "cleared":
+        lines.append(f"  failed last {output.ago(record.at, now)}, and worked after that")
+    else:
+        times = f"{record.streak} time{'s' if record.streak != 1 else ''}"
+        first = output.ago(record.first_at, now)
+        lines.append(f"  failed {times} since it last worked, {record.identical} alike in a row; first {first}")
     if record.last_ok_at:
         lines.append(f"  last worked {output.ago(record.last_ok_at, now)} ({record.last_ok_id})")
     state = f"{record.state}{': ' + output.safe(record.state_why) if record.state_why else ''}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -30,7 +30,16 @@ def show(root: Root = "", as_json: Json = False) -> None:
         return
     common.say(f"policy {policy.hash[:16]} ({output.safe(source)})")
     for name, value in sorted(policy.to_data().items()):
-        common.say(f"  {output.safe(name):<18} {output.safe(output.to_json(value, indent=None))}")
+        common.say(f"  {output.safe(name):<12} {output.safe(_readable(name, value))}")
+
+
+def _readable(name: str, value: Any) -> str:
+    """A value of a compiled policy as people write it: lengths of time in their unit."""
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {output.span(us) if us else 'never'}" for key, us in value.items())
+    if name.endswith("_us"):
+        return output.span(value)
+    return value if isinstance(value, str) else output.to_json(value, indent=None)
 
 
 @app.command(epilog=EXITS)

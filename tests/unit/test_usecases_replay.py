@@ -208,3 +208,22 @@ def test_without_verify_nothing_is_recomputed(agent: Agent) -> None:
     assert not report.decisions
     assert report.kinds["action.finished"] >= 4
     assert "action.finished" in "\n".join(replay.render(report, output.Paint(False)))
+
+
+def test_a_decision_is_explained(agent: Agent) -> None:
+    """What was proposed, what the gate said and why, what it went by, and where to read on."""
+    from projectmem import explain
+    from projectmem.place import Place
+
+    proposed = next(e for e in read_events(agent.home) if e["kind"] == "action.proposed")
+    text = explain.explain(Place(str(agent.folder), agent.home), proposed["id"], agent.now)
+    for wanted in (
+        "make build",
+        "What the gate said",
+        "chance that it fails again",
+        "the agent read",
+        "engine 1",
+        "replay --verify",
+    ):
+        assert wanted in text, wanted
+    assert proposed["data"]["decision"]["record"] in text
