@@ -33,6 +33,20 @@ _CONFIG: dict[str, Any] = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
 }
+# Failures of the keys that newer events, or newer erasures, have to do with are judged anew; the rest stand as built.
+_FAILURES_BEGIN = """
+CREATE TABLE n.concerned AS
+    SELECT key FROM n.entries UNION SELECT key FROM g.entries WHERE id IN (SELECT erased FROM n.erasures);
+CREATE SCHEMA k;
+CREATE VIEW k.entries AS SELECT * FROM main.entries WHERE key IN (SELECT key FROM n.concerned);
+SET schema = 'k';
+CREATE TABLE failures AS
+"""
+_FAILURES_END = """
+SET schema = 'main';
+CREATE VIEW failures AS
+    SELECT * FROM g.failures WHERE key NOT IN (SELECT key FROM n.concerned) UNION ALL SELECT * FROM k.failures;
+"""
 T = TypeVar("T")
 
 
@@ -147,7 +161,7 @@ def build(home: str, *, wait_ms: int = 0) -> str:
             if name.startswith(BUILDING):  # of a builder that died: the lock is ours now
                 files.remove(os.path.join(folder, name))
         building = os.path.join(folder, BUILDING)
-        con = duckdb.connect(building, config=_CONFIG)
+        con = _connect(building)
         try:
             load_log(con, home)
             con.execute("CHECKPOINT")
@@ -226,7 +240,7 @@ def _current(folder: str, notices: list[str]) -> str:
 def _follow(home: str, path: str, notices: list[str], limit: int | None) -> Summaries | None:
     """Open a generation with what the log has gained since; None when that is more than `limit` events or it is unusable."""
     try:
-        base = duckdb.connect(path, read_only=True, config=_CONFIG)
+        base = _connect(path, read_only=True)
         try:
             left = base.execute("SELECT stream, seq, hash, segment, size FROM cursors").fetchall()
         except BaseException:
@@ -309,7 +323,8 @@ def _overlay(path: str, events: list[dict[str, Any]]) -> duckdb.DuckDBPyConnecti
                 con.execute(f"CREATE VIEW {table} AS SELECT * FROM {both} WHERE NOT {gone}")  # noqa: S608
         for table in ("integrity", "generation", "cursors"):
             con.execute(f"CREATE VIEW {table} AS SELECT * FROM g.{table}")  # noqa: S608
-        con.execute(sql("views.sql"))
+        con.execute(_FAILURES_BEGIN + sql("failures.sql"))
+        con.execute(_FAILURES_END + sql("views.sql"))
     except duckdb.Error as error:
         con.close()
         raise GenerationDamaged(f"the summaries {path} cannot be read ({error}): they are rebuilt from the log") from error
@@ -319,5 +334,7 @@ def _overlay(path: str, events: list[dict[str, Any]]) -> duckdb.DuckDBPyConnecti
     return con
 
 
-def _connect() -> duckdb.DuckDBPyConnection:
-    return duckdb.connect(":memory:", config=_CONFIG)
+def _connect(path: str = ":memory:", *, read_only: bool = False) -> duckdb.DuckDBPyConnection:
+    con = duckdb.connect(path, read_only=read_only, config=_CONFIG)
+    con.execute("SET enable_progress_bar = false")  # it would end up in somebody's --json
+    return con

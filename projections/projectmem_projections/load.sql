@@ -36,7 +36,7 @@ SELECT
     id, stream, seq, at_us, session, agent, harness, model, origin, hit.key, 'fail', hit.role, left(coalesce(hit.text, ''), 400),
     coalesce(hit.family, ''), d.exit_code, coalesce(d."class", ''), left(coalesce(d.signature, ''), 200),
     left(coalesce(d.excerpt, ''), 300), d.duration_ms, coalesce(d."call", ''), coalesce(d.turn, -1), 0, '', '',
-    coalesce(hit.paths, [])
+    list_sort(list_distinct(coalesce(hit.paths, [])))
 FROM (
     SELECT f.*, unnest(hits) AS hit
     FROM (
@@ -46,7 +46,7 @@ FROM (
             CASE WHEN d.key <> '' THEN [{'key': d.key,
                 'role': CASE WHEN blamed THEN 'chain' WHEN len(d.parts) > 1 THEN 'whole' ELSE 'part' END, 'text': d.text,
                 'family': coalesce(culprit.family, main.family),
-                'paths': list_sort(list_distinct(flatten(list_transform(d.parts, lambda p: coalesce(p.paths, [])))))}] ELSE [] END
+                'paths': flatten(list_transform(d.parts, lambda p: coalesce(p.paths, [])))}] ELSE [] END
         ) AS hits
         FROM (SELECT *, coalesce(culprit.key <> d.key, false) AS blamed FROM (
             SELECT *, CASE WHEN d.failed_key <> '' THEN list_filter(d.parts, lambda p: p.key = d.failed_key)[1] END AS culprit,
@@ -61,14 +61,14 @@ INSERT INTO entries
 SELECT
     id, stream, seq, at_us, session, agent, harness, model, origin, hit.key, 'ok', hit.role, left(coalesce(hit.text, ''), 400),
     coalesce(hit.family, ''), d.exit_code, '', '', '', d.duration_ms, coalesce(d."call", ''), coalesce(d.turn, -1), 0, '', '',
-    coalesce(hit.paths, [])
+    list_sort(list_distinct(coalesce(hit.paths, [])))
 FROM (
     SELECT f.*, unnest(hits) AS hit
     FROM (
         SELECT *, list_concat(
             CASE WHEN d.key <> '' THEN [{'key': d.key, 'role': CASE WHEN n > 1 THEN 'whole' ELSE 'part' END, 'text': d.text,
                 'family': main.family,
-                'paths': list_sort(list_distinct(flatten(list_transform(d.parts, lambda p: coalesce(p.paths, [])))))}] ELSE [] END,
+                'paths': flatten(list_transform(d.parts, lambda p: coalesce(p.paths, [])))}] ELSE [] END,
             list_transform(list_distinct(list_transform(sure, lambda p: p.key)), lambda k: {
                 'key': k, 'role': 'part', 'text': list_filter(sure, lambda p: p.key = k)[1].text,
                 'family': list_filter(sure, lambda p: p.key = k)[1].family,

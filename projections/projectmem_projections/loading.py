@@ -92,6 +92,7 @@ def load_log(con: duckdb.DuckDBPyConnection, home: str) -> int:
     con.execute("INSERT INTO generation VALUES (?, ?, ?)", [VERSION, loaded, how])
     _write_cursors(con, ends or {})
     con.execute("DROP TABLE raw")
+    con.execute("CREATE TABLE failures AS " + sql("failures.sql"))
     con.execute(sql("views.sql"))
     return loaded
 

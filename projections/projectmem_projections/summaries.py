@@ -81,8 +81,8 @@ def _judge(s: Summaries, rows: list[Row], policy: Policy, now: int) -> None:
         return
     entries: dict[str, list[Row]] = {}
     for row in s.query(
-        """SELECT key, t, at_us AS at, stream, seq, id, session, agent, harness, model, origin, until, record, text, by_event AS "by",
-            "class" AS cls, signature AS sig, "call", turn
+        """SELECT key, t, at_us AS "at", stream, seq, id, session, agent, harness, model, origin, until, record, text,
+            by_event AS "by", "class" AS cls, signature AS sig, "call", turn
         FROM entries WHERE key IN (SELECT unnest($keys)) ORDER BY at_us, stream, seq""",
         {"keys": [row["key"] for row in rows]},
     ):
@@ -101,26 +101,29 @@ def _judge(s: Summaries, rows: list[Row], policy: Policy, now: int) -> None:
 
 
 def _remedies(s: Summaries, rows: list[Row]) -> None:
-    """What worked instead: the first later success of the family under another key."""
-    if not rows:
+    """What worked instead: the first later success of the family under another key. (One that was cleared worked itself.)"""
+    for row in rows:
+        row.update(remedy="", remedy_id="")
+    wanted = [row for row in rows if row["family"] and row["state"] != "cleared"]
+    if not wanted:
         return
     found = s.query(
-        """SELECT f.id AS failure, min_by(e.id, {'at': e.at_us, 's': e.stream, 'q': e.seq}) AS id,
-            min_by(e.text, {'at': e.at_us, 's': e.stream, 'q': e.seq}) AS text
-        FROM (SELECT unnest($ids) AS id, unnest($keys) AS key, unnest($families) AS family, unnest($times) AS last_at) f
-        JOIN entries e ON e.family = f.family AND e.t = 'ok' AND e.key <> f.key AND e.at_us > f.last_at
-        WHERE f.family <> '' GROUP BY f.id""",
+        """WITH f AS (SELECT unnest($ids) AS id, unnest($keys) AS key, unnest($families) AS family, unnest($times) AS last_at),
+        oks AS (SELECT * FROM entries WHERE t = 'ok' AND family IN (SELECT family FROM f)),
+        first AS (SELECT f.*, o.at_us FROM f ASOF JOIN oks o ON f.family = o.family AND f.last_at < o.at_us)
+        SELECT first.id AS failure, min({'stream': o.stream, 'seq': o.seq, 'text': o.text, 'id': o.id}) AS ok
+        FROM first JOIN oks o ON o.family = first.family AND o.at_us = first.at_us AND o.key <> first.key GROUP BY first.id""",
         {
-            "ids": [row["id"] for row in rows],
-            "keys": [row["key"] for row in rows],
-            "families": [row["family"] for row in rows],
-            "times": [row["last_at"] for row in rows],
+            "ids": [row["id"] for row in wanted],
+            "keys": [row["key"] for row in wanted],
+            "families": [row["family"] for row in wanted],
+            "times": [row["last_at"] for row in wanted],
         },
     )
-    by = {row["failure"]: row for row in found}
-    for row in rows:
-        remedy = by.get(row["id"], {"id": "", "text": ""})
-        row.update(remedy=remedy["text"], remedy_id=remedy["id"])
+    by = {row["failure"]: row["ok"] for row in found}
+    for row in wanted:
+        if row["id"] in by:
+            row.update(remedy=by[row["id"]]["text"], remedy_id=by[row["id"]]["id"])
 
 
 def _policy(s: Summaries) -> Policy:

@@ -1,0 +1,42 @@
+-- Table `failures`, made of `entries` when a generation is built (and anew, for the keys concerned, by a reader that folds
+-- newer events over it).
+--
+-- Every key that ever failed, with its last failure. open: no success, dispute or supersession since.
+-- last_ok_*: newest success of the key. streak: failures since. snoozed_until: 0 when not snoozed.
+-- part_of_chain: the blame is on one part, which has a row of its own. actors: who failed since the last success.
+WITH ranked AS (
+    SELECT *, row_number() OVER (PARTITION BY key, t ORDER BY at_us DESC, stream DESC, seq DESC) AS n FROM entries
+),
+newest AS (
+    SELECT
+        key,
+        max({'at_us': at_us, 'stream': stream, 'seq': seq, 'id': id}) FILTER (t = 'ok') AS ok,
+        max({'at_us': at_us, 'stream': stream, 'seq': seq, 'id': id, 't': t}) FILTER (t IN ('dispute', 'supersede')) AS closed,
+        max({'at_us': at_us, 'stream': stream, 'seq': seq, 'until': until, 'id': id}) FILTER (t = 'snooze') AS snoozed,
+        bool_or(t = 'pin') AS pinned
+    FROM ranked WHERE n = 1 AND t <> 'fail' GROUP BY key
+),
+fails AS (
+    SELECT
+        e.key, count(*) AS count,
+        count(*) FILTER (n.ok IS NULL OR (e.at_us, e.stream, e.seq) > (n.ok.at_us, n.ok.stream, n.ok.seq)) AS streak,
+        count(DISTINCT e.session) AS sessions, min(e.at_us) AS first_at,
+        list_sort(list(DISTINCT {'harness': e.harness, 'model': e.model, 'agent': e.agent})
+            FILTER (n.ok IS NULL OR (e.at_us, e.stream, e.seq) > (n.ok.at_us, n.ok.stream, n.ok.seq))) AS actors
+    FROM entries e LEFT JOIN newest n USING (key) WHERE e.t = 'fail' GROUP BY e.key
+)
+SELECT
+    r.key, r.id, r.text, r.family, r."class", r.signature, r.excerpt, r.exit_code, r.duration_ms, r.session, r.origin, r.paths,
+    r.at_us AS last_at, r.stream, r.seq, f.first_at, f.count, f.streak, f.sessions, f.actors,
+    r.role = 'chain' AS part_of_chain,
+    coalesce(n.ok.at_us, 0) AS last_ok_at, coalesce(n.ok.id, '') AS last_ok_id,
+    coalesce(n.snoozed.until, 0) AS snoozed_until, coalesce(n.pinned, false) AS pinned,
+    CASE
+        WHEN n.ok IS NOT NULL AND (n.ok.at_us, n.ok.stream, n.ok.seq) > (r.at_us, r.stream, r.seq) THEN 'cleared'
+        WHEN n.closed IS NOT NULL AND (n.closed.at_us, n.closed.stream, n.closed.seq) > (r.at_us, r.stream, r.seq)
+            THEN CASE n.closed.t WHEN 'dispute' THEN 'disputed' ELSE 'superseded' END
+        ELSE 'open'
+    END AS standing,
+    standing = 'open' AS open
+FROM ranked r JOIN fails f USING (key) LEFT JOIN newest n USING (key)
+WHERE r.t = 'fail' AND r.n = 1
