@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from projectmem_logs.store import LogStore, init_home
-from projectmem_projections import tail
+from projectmem_projections import quick, tail
 from projectmem_projections.errors import ProjectionError, SnapshotBusy, SnapshotDamaged
 from projectmem_projections.memory import MemoryState
 from projectmem_projections.snapshot import Snapshot, discard
@@ -176,14 +176,16 @@ def test_the_snapshot_refuses_to_answer_about_the_past(tmp_path: Path) -> None:
         snapshot.entries([KEY], as_of={})
 
 
-def test_pending_notes_are_bounded(tmp_path: Path) -> None:
+def test_pending_notes_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quick, "PENDING_MAX", 20)
     with Snapshot(str(tmp_path / "g")) as snapshot:
-        for n in range(600):
+        for n in range(30):
             snapshot.pending_put("s", f"c{n}", {"n": n})
-        assert snapshot.pending_get("s", "c599") == {"n": 599}
-        assert snapshot.pending_get("s", "c0") is None
-        snapshot.pending_put("s", "c599", {"n": 0})
-        assert snapshot.pending_get("s", "c599") == {"n": 0}
+        assert snapshot.pending_get("s", "c29") == {"n": 29}
+        assert snapshot.pending_get("s", "c9") is None
+        assert snapshot.pending_get("s", "c10") == {"n": 10}
+        snapshot.pending_put("s", "c29", {"n": 0})
+        assert snapshot.pending_get("s", "c29") == {"n": 0}
 
 
 # --- following a log ---------------------------------------------------------------------------------------------------
