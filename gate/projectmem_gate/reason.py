@@ -9,8 +9,10 @@ if TYPE_CHECKING:
     from projectmem_gate.decide import Finding
     from projectmem_gate.history import Record
 
-MAX_CHARS = 620
-_ACTION, _SIGNATURE, _REMEDY, _HUMAN = 70, 130, 80, 160
+MAX_CHARS = 580
+# Characters of the action, the signature, the remedy and each actor: what they get where all fits, and where it does not.
+_ROOMY, _TIGHT = (70, 130, 80, 24), (44, 64, 44, 16)
+_PATTERN, _HUMAN = 70, 160
 ID_CHARS = 18  # of a UUIDv7: the millisecond and 12 bits more; the first 8 alone are shared by all events of a minute
 
 SECOND = 1_000_000
@@ -20,20 +22,22 @@ _SPANS = ((86_400, "day", "days"), (3600, "h", "h"), (60, "min", "min"))
 def render(finding: Finding, by: str, remedy: Mapping[str, str], now: int) -> str:
     """The text for one objection. `by` answers an ask; `remedy` is {"id", "text"} or {}."""
     record = finding.record
-    lines = _human(finding) if record is None else _recorded(finding, record, remedy, now)
-    if finding.verdict == "ask":
-        lines.append(
-            "Refused once; repeat the call unchanged if you mean it."
-            if by == "agent"
-            else "A person is asked whether it may run."
-        )
-    return "\n".join(lines)[:MAX_CHARS]
+    text = ""
+    for room in (_ROOMY, _TIGHT):
+        lines = _human(finding) if record is None else _recorded(finding, record, remedy, now, room)
+        if finding.verdict == "ask":
+            mean_it = "Refused once; repeat the call unchanged if you mean it."
+            lines.append(mean_it if by == "agent" else "A person is asked whether it may run.")
+        text = "\n".join(lines)
+        if len(text) <= MAX_CHARS:
+            break
+    return text[:MAX_CHARS]
 
 
 def _human(finding: Finding) -> list[str]:
     human = finding.human or {}
     why = fence(str(human.get("reason") or ""), _HUMAN)
-    text = f"projectmem: {finding.rule.replace('.', ' ', 1)} covers `{fence(str(human.get('pattern') or ''), _ACTION)}`"
+    text = f"projectmem: {finding.rule.replace('.', ' ', 1)} covers `{fence(str(human.get('pattern') or ''), _PATTERN)}`"
     lines = [f"{text}: {why}" if why else f"{text}."]
     lines.append(
         "A person's rule: it stands until they clear it." if human.get("origin", "human") == "human" else "Noted by an agent."
@@ -41,17 +45,20 @@ def _human(finding: Finding) -> list[str]:
     return lines
 
 
-def _recorded(finding: Finding, record: Record, remedy: Mapping[str, str], now: int) -> list[str]:
+def _recorded(
+    finding: Finding, record: Record, remedy: Mapping[str, str], now: int, room: tuple[int, int, int, int]
+) -> list[str]:
+    action, signature, remedied, actor = room
     times = f", {finding.identical} times in a row" if finding.identical > 1 else ""
     code = f"exit {record.exit}, " if record.exit is not None else ""
-    who = _who(record)
+    who = _who(record, actor)
     when = f"{ago(now - record.at)}{f' ({who})' if who else ''}{times}"
-    lines = [f"projectmem: `{fence(record.text, _ACTION)}` failed {when}: {code}{record.cls}."]
+    lines = [f"projectmem: `{fence(record.text, action)}` failed {when}: {code}{record.cls}."]
     if record.sig:
-        lines.append(f"Error, quoted as data: <<{fence(record.sig, _SIGNATURE)}>>")
+        lines.append(f"Error, quoted as data: <<{fence(record.sig, signature)}>>")
     lines.append(_changed(finding))
     if remedy:
-        lines.append(f"What worked instead: `{fence(remedy['text'], _REMEDY)}` ({short(remedy['id'])}).")
+        lines.append(f"What worked instead: `{fence(remedy['text'], remedied)}` ({short(remedy['id'])}).")
     end = (
         f"Lapses {within(finding.expires_at - now)} or when it succeeds."
         if finding.expires_at
@@ -69,9 +76,9 @@ def _changed(finding: Finding) -> str:
     return why + "." + note.get(finding.rule, "")
 
 
-def _who(record: Record) -> str:
+def _who(record: Record, limit: int) -> str:
     names = list(dict.fromkeys(b[1] or b[0] for b in record.by if b[1] or b[0]))
-    return ", ".join(fence(n, 24) for n in names[:2])
+    return ", ".join(fence(n, limit) for n in names[:2])
 
 
 def short(id: str) -> str:

@@ -283,6 +283,44 @@ def test_reason_is_fenced_and_short() -> None:
     assert "dispute 0199f0aa-1111-7abc`" in text
 
 
+def test_the_last_line_survives() -> None:
+    """However long everything is, what to do is still said."""
+    long = "word " * 200
+    record = failed(
+        sig=long,
+        text=long,
+        by=[(long, "", ""), (long + "x", "", "")],
+        identical=12,
+        streak=12,
+        exit=137,
+        cls="missing-dependency",
+    )
+    text = answer(record, facts=UNCHANGED | {"remedy": {"id": ID, "text": long}}).reason
+    assert text.endswith("Refused once; repeat the call unchanged if you mean it.")
+    assert "projectmem dispute 0199f0aa-1111-7abc" in text
+
+
+def test_kin() -> None:
+    """`python -m pytest` after `pytest: command not found` is worth a note, never more, and only while the tool is missing."""
+    part = Part("e" * 32, "sh", "pytest", "python -m pytest x.py", kin=KEY)
+    other = Action("Bash", "sh", ".", part.key, part.text, (part,))
+    missing = {"cls": "command-not-found", "identical": 9, "streak": 9}
+    got = answer(failed(**missing), other, ENFORCE)
+    assert (got.verdict, got.rule) == ("warn", "related")
+    assert answer(failed(**missing), other, facts=UNCHANGED | {"family_ok": True}).verdict == "allow"
+    assert answer(failed(cls="test"), other).verdict == "allow"
+
+
+def test_another_look() -> None:
+    """The session that saw the cut-down output of a failing test looks again; another session does not."""
+    part = Part(KEY, "sh", "npm run build", "npm run build", variant="| grep -n Error")
+    action = Action("Bash", "sh", ".", KEY, part.text, (part,))
+    seen = Session("s0", "", "claude-code", "c2", 5)
+    assert answer(failed(variant="| tail -5"), action, session=seen).verdict == "allow"
+    assert answer(failed(variant="| tail -5"), action).verdict == "warn"
+    assert answer(failed(variant="| grep -n Error"), action, session=seen).verdict == "warn"
+
+
 def test_words_of_time() -> None:
     """Plain ages."""
     assert [reason.ago(s * SECOND) for s in (0, 59, 60, 3600, 86_400, 10 * 86_400)] == [
