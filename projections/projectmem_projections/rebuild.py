@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from typing import Any
 
 from projectmem_logs.reader import read_events
@@ -15,8 +16,9 @@ WAIT_MS = 60_000
 Event = dict[str, Any]
 
 
-def rebuild(home: str) -> dict[str, int]:
-    """Rebuild the gate snapshot and the DuckDB summaries, and remove older generations (they may hold what was erased).
+def rebuild(home: str, notices: list[str] | None = None) -> dict[str, int]:
+    """Rebuild the gate snapshot, the DuckDB summaries and the recall index, and remove older generations (they may hold what
+    was erased). `notices` collects what recall had to leave out: it is served without vectors, or from the log, meanwhile.
 
     Returns counts that have been reconciled: {events, streams, open_failures, actions, failures, generation_bytes}.
     Raises CountMismatch when the two do not account for the same events, ProjectionError when another builder does not
@@ -27,6 +29,9 @@ def rebuild(home: str) -> dict[str, int]:
     if not path:
         raise ProjectionError(f"another process has been building the summaries of {home} for a minute: try again")
     generations.purge_previous(home)
+    said = _rebuild_recall(home)
+    if notices is not None:
+        notices += said
     with generations.open_current(home) as summaries:
         # Only as far as the snapshot went: somebody may have appended in between.
         upto = summaries.cursor()
@@ -48,6 +53,24 @@ def rebuild(home: str) -> dict[str, int]:
             "actions": summaries.query("SELECT count(*) AS n FROM actions")[0]["n"],
             "generation_bytes": os.path.getsize(path),
         }
+
+
+def _rebuild_recall(home: str) -> list[str]:
+    """Build the recall generation and remove every other one; returns what is to be said about it."""
+    from . import embed, published, recollection, vectors
+    from .glance import folder
+
+    try:
+        said = recollection.refresh(home, None if vectors.available() else embed.default())
+    except (OSError, ProjectionError) as error:
+        return [f"the recall index was not rebuilt ({error})"]
+    where = folder(home)
+    used = published.current(where)
+    for name in published.generations(where):
+        path = os.path.join(where, name)
+        if used and path != used:
+            shutil.rmtree(path, ignore_errors=True)
+    return said
 
 
 def rebuild_snapshot(home: str) -> tuple[dict[str, int], int]:

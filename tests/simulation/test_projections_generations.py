@@ -295,7 +295,9 @@ def test_an_erasure_counts_at_once_and_leaves_no_older_generation(home: str) -> 
     assert b"SECRETWORD" not in live
     assert [row["text"] for row in summaries.failures(home, now=NOW)] == ["npm run t2"]
     assert summaries.stats(home, now=NOW)["erased"] == 1
-    rebuild(home)
+    notices: list[str] = []
+    rebuild(home, notices)
+    assert notices == []
     assert dump(home) == live
     assert not any(b"SECRETWORD" in path.read_bytes() for path in folder(home).parent.rglob("*") if path.is_file())
 
@@ -316,7 +318,11 @@ def test_rebuild_reconciles_and_gives_the_snapshot_the_same_state(home: str) -> 
         assert not new.dirty
         assert new.pending_get("s", "c") == {"t0": 1}
     # an empty journal stays, nothing else
-    assert {p.name for p in folder(home).parent.iterdir() if p.is_dir() or p.stat().st_size} == {"duckdb", "gate.sqlite"}
+    assert {p.name for p in folder(home).parent.iterdir() if p.is_dir() or p.stat().st_size} == {
+        "duckdb",
+        "gate.sqlite",
+        "recall",
+    }
 
 
 def test_rebuild_replaces_a_snapshot_that_is_damaged(home: str) -> None:
