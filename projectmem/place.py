@@ -176,7 +176,7 @@ def _read_pointer(path: str) -> str:
 
 
 def _read_project(home: str) -> str:
-    from projectmem.hook.fastjson import loads
+    from projectmem_logs.fastjson import loads
 
     try:
         with open(f"{home}/project.json", "rb") as file:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 from projectmem_gate.edits import file_words
 from projectmem_gate.hints import pick
 from projectmem_gate.keys import key_of, text_digest
@@ -20,22 +18,28 @@ _DEPTH = 40
 _TRACKING = ("utm_", "fbclid", "gclid")
 
 
+def _dumps(value: Any) -> str:
+    import json  # half of a hook's start, and most calls are shell or edit
+
+    return json.dumps(value)
+
+
 def canonical(value: Any, depth: int = 0) -> str:
     """A stable text of any JSON value: keys sorted, numbers by value (1.0 is 1), empty and null members of objects dropped."""
     if depth > _DEPTH:
         return "..."
     if isinstance(value, dict):
         members = sorted((str(k), canonical(v, depth + 1)) for k, v in value.items() if v is not None)
-        return "{" + ",".join(f"{json.dumps(k)}:{v}" for k, v in members) + "}"
+        return "{" + ",".join(f"{_dumps(k)}:{v}" for k, v in members) + "}"
     if isinstance(value, (list, tuple)):
         return "[" + ",".join(canonical(v, depth + 1) for v in value) + "]"
     if isinstance(value, float) and value == value and abs(value) < 2**53 and value == int(value):
         value = int(value)
     if isinstance(value, str):
-        return json.dumps(value.replace("\r\n", "\n"))
+        return _dumps(value.replace("\r\n", "\n"))
     if value is None or isinstance(value, (bool, int, float)):
-        return json.dumps(value)
-    return json.dumps(repr(type(value).__name__))
+        return _dumps(value)
+    return _dumps(repr(type(value).__name__))
 
 
 def mcp_name(tool: str) -> tuple[str, str]:

@@ -6,8 +6,6 @@ hook never reads TOML. `parse` loads the TOML side only when it is called.
 
 from __future__ import annotations
 
-import json
-
 from projectmem_gate.model import CLASSES, Value
 
 TYPE_CHECKING = False
@@ -96,6 +94,8 @@ class Policy(Value):
     @property
     def hash(self) -> str:
         """SHA-256 (64 hex digits) of the canonical data: comments and layout of the text do not count."""
+        import json
+
         text = json.dumps(self.to_data(), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         return _sha256_hex(text.encode())
 

@@ -10,15 +10,13 @@ key, the histories are bounded, and `hints` gives up (answers True, which is alw
 
 from __future__ import annotations
 
-import json
-
 from projectmem_gate import history
 from projectmem_gate.model import Change
+from projectmem_logs.fastjson import encode as _encode
 
 from . import fold, quick, tail
 from .errors import ProjectionError, SnapshotDamaged
-from .snapshot_file import SnapshotFile, discard
-from .snapshot_file import encode as _encode
+from .snapshot_file import SnapshotFile, decode, discard
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -104,7 +102,7 @@ class Snapshot(SnapshotFile):
     def _do_entry(self, key: str, entry: Entry) -> None:
         db = self._db
         row = db.execute("SELECT w1, w2, w3, open, data FROM history WHERE key = ?", (key,)).fetchone()
-        entries = history.merge(fold.unpack(json.loads(row[4])) if row else [], entry)
+        entries = history.merge(fold.unpack(decode(row[4])) if row else [], entry)
         self._put_history(key, entries, row)
 
     def _put_history(self, key: str, entries: list[Entry], row: tuple[Any, ...] | None) -> None:
@@ -169,7 +167,7 @@ class Snapshot(SnapshotFile):
                 db.execute(f"DELETE FROM {table} WHERE id = ?", (id,))  # noqa: S608 - names from the line above
             found = db.execute("SELECT key, w1, w2, w3, open, data FROM history WHERE instr(data, ?)", (id,)).fetchall()
             for key, *row in found:
-                entries = [e for e in fold.unpack(json.loads(row[4])) if e["id"] != id]
+                entries = [e for e in fold.unpack(decode(row[4])) if e["id"] != id]
                 self._put_history(key, entries, tuple(row))
                 if not entries:
                     db.execute("DELETE FROM history WHERE key = ?", (key,))
@@ -260,7 +258,7 @@ class Snapshot(SnapshotFile):
             for key in keys:
                 row = self._db.execute("SELECT data FROM history WHERE key = ?", (key,)).fetchone()
                 if row:
-                    found[key] = fold.unpack(json.loads(row[0]))
+                    found[key] = fold.unpack(decode(row[0]))
         return found
 
     def changes(self, since: int, limit: int = 64, paths: Sequence[str] = ()) -> list[Change]:
@@ -298,12 +296,12 @@ class Snapshot(SnapshotFile):
     def labels(self) -> list[dict[str, Any]]:
         with self._guard:
             rows = self._db.execute("SELECT data FROM label WHERE id NOT IN (SELECT id FROM unlabelled)").fetchall()
-            return sorted((json.loads(row[0]) for row in rows), key=fold.order)
+            return sorted((decode(row[0]) for row in rows), key=fold.order)
 
     def policy(self) -> dict[str, Any] | None:
         with self._guard:
             row = self._db.execute("SELECT at, id, data FROM policy").fetchone()
-            return {**json.loads(row[2]), "id": row[1], "at": row[0]} if row else None
+            return {**decode(row[2]), "id": row[1], "at": row[0]} if row else None
 
     def seen(self, session: str, call: str) -> bool:
         with self._guard:
@@ -326,14 +324,14 @@ class Snapshot(SnapshotFile):
             policy = db.execute("SELECT at, stream, seq, id, data FROM policy").fetchone()
             return dump(
                 cursor=self.cursor(),
-                history={k: json.loads(v) for k, v in db.execute("SELECT key, data FROM history")},
+                history={k: decode(v) for k, v in db.execute("SELECT key, data FROM history")},
                 touches=db.execute("SELECT type, subject, at, stream, seq, session, id FROM touch"),
                 oks=db.execute("SELECT * FROM ok"),
                 seen=db.execute("SELECT * FROM seen"),
                 turns=db.execute("SELECT * FROM turn"),
-                labels={id: json.loads(data) for id, data in db.execute("SELECT * FROM label")},
+                labels={id: decode(data) for id, data in db.execute("SELECT * FROM label")},
                 unlabelled=[row[0] for row in db.execute("SELECT id FROM unlabelled")],
-                policy=[*policy[:4], json.loads(policy[4])] if policy else None,
+                policy=[*policy[:4], decode(policy[4])] if policy else None,
                 erased=[row[0] for row in db.execute("SELECT id FROM erased")],
                 hints=db.execute("SELECT * FROM hint"),
             )

@@ -5,13 +5,14 @@ SQLite with a rollback journal and without syncs: the file is derived, and one s
 
 from __future__ import annotations
 
-import json
 import os
 
 try:
     import _sqlite3 as sqlite3  # all that is used here; the package around it imports datetime
 except ImportError:
     import sqlite3  # type: ignore[no-redef]
+
+from projectmem_logs.fastjson import encode, loads
 
 from .errors import ProjectionError, SnapshotBusy, SnapshotDamaged
 from .quick import put_note
@@ -25,9 +26,20 @@ if TYPE_CHECKING:
 
 CLAIM_US = 10_000_000  # a claimer that has not finished by then is gone
 
-encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode
 _BUSY = (5, 6)  # SQLITE_BUSY, SQLITE_LOCKED
 _ENVIRONMENT = (3, 8, 10, 13, 14, 23)  # PERM, READONLY, IOERR, FULL, CANTOPEN, AUTH: the file may be sound
+
+
+class StoredTextError(ValueError):
+    """What `encode` stored does not decode any more."""
+
+
+def decode(text: str) -> Any:
+    """The value of a stored text. Raises StoredTextError."""
+    try:
+        return loads(text)
+    except (ValueError, TypeError) as error:
+        raise StoredTextError(f"not what was stored: {error}") from None
 
 
 class _Guard:
@@ -49,7 +61,7 @@ class _Guard:
             if code in _ENVIRONMENT:
                 raise ProjectionError(f"the gate snapshot {self.path} cannot be used: {error}") from error
             raise SnapshotDamaged(f"the gate snapshot {self.path} is damaged ({error}): rebuild it from the log") from error
-        if isinstance(error, (json.JSONDecodeError, UnicodeDecodeError)):  # of what was stored by `encode`
+        if isinstance(error, (StoredTextError, UnicodeDecodeError)):
             raise SnapshotDamaged(f"the gate snapshot {self.path} is damaged ({error}): rebuild it from the log") from error
 
 
@@ -126,7 +138,7 @@ class SnapshotFile:
     def pending_get(self, session: str, call: str) -> dict[str, Any] | None:
         with self._guard:
             row = self._db.execute("SELECT data FROM pending WHERE session = ? AND call = ?", (session, call)).fetchone()
-            return json.loads(row[0]) if row else None
+            return decode(row[0]) if row else None
 
     def claim(self, session: str, names: Iterable[str], now: int) -> list[str]:
         """Those of the names that no other process has claimed within CLAIM_US before `now` (us): two hooks that are told
@@ -174,7 +186,7 @@ class SnapshotFile:
         """What `cache_put` kept, None where there is nothing."""
         with self._guard:
             row = self._db.execute("SELECT value FROM cache WHERE name = ?", (name,)).fetchone()
-            return json.loads(row[0]) if row else None
+            return decode(row[0]) if row else None
 
 
 class Exclusive:

@@ -89,7 +89,7 @@ def _read(home: str, stream: str, names: list[str], tail: Tail, after: int, limi
 
 def _read_lines(file: Any, stream: str, tail: Tail, last: int, after: int, limit: int) -> int:
     """Read whole batches from the file's position on; returns the last sequence number of the last of them."""
-    import json  # half of a hook's start: `positions` is asked before every call and needs none of it
+    from projectmem_logs.fastjson import loads  # `positions` is asked before every call and needs none of it
 
     batch: list[dict[str, Any]] = []
     size = 0
@@ -98,7 +98,7 @@ def _read_lines(file: Any, stream: str, tail: Tail, last: int, after: int, limit
         if not line.endswith(b"\n"):  # still being written, or torn: the next append heals it
             break
         try:
-            event = json.loads(line)
+            event = loads(line)
             seq, left = event["seq"], event.get("left", 0)
             wanted = event["stream"] == stream and type(seq) is int
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):

@@ -155,7 +155,7 @@ def told_as_error(payload: Payload, call: Call, wait_s: float = CONFIRM_WAIT_S) 
 
 
 def _result_error(line: str, id: str) -> bool | None:
-    from projectmem.hook.fastjson import loads
+    from projectmem_logs.fastjson import loads
 
     try:
         message = loads(line)["message"]

@@ -11,8 +11,9 @@ import os
 import sys
 import time
 
+from projectmem_logs.fastjson import encode, loads
+
 from projectmem import place as places
-from projectmem.hook import fastjson
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def main(argv: list[str], stdin: IO[bytes] | None = None, stdout: IO[bytes] | No
         reply = respond(argv, source.read(MAX_INPUT_BYTES + 1), time.time_ns() // 1000)
         if reply is not None:
             sink = sys.stdout.buffer if stdout is None else stdout
-            sink.write(fastjson.dumps(reply))
+            sink.write(encode(reply).encode("utf-8", "backslashreplace"))  # a lone surrogate becomes its JSON escape
             sink.flush()
     except BaseException as exc:  # nothing may leave here but exit code 0
         _complain(os.getcwd, f"{type(exc).__name__}: {exc}")
@@ -58,7 +59,7 @@ def respond(argv: list[str], raw: bytes, now: int) -> dict[str, Any] | None:
     from projectmem.hook import claude_code
 
     try:
-        payload = claude_code.parse(event, fastjson.loads(raw))
+        payload = claude_code.parse(event, loads(raw))
     except (ValueError, RecursionError) as exc:
         _complain(os.getcwd, f"{event}: payload not understood: {exc}")
         return None

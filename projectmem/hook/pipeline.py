@@ -62,7 +62,7 @@ def _check(place: Place, state: Snapshot, payload: Payload, call: Call, now: int
     from projectmem.hook import drafts
     from projectmem.hook.facts import Disk
     from projectmem.hook.judge import assess
-    from projectmem.hook.state import identified, policy_of, record
+    from projectmem.hook.state import identified, policy_hash, policy_of, record
     from projectmem.place import env
 
     action = identified(place, call)
@@ -77,7 +77,7 @@ def _check(place: Place, state: Snapshot, payload: Payload, call: Call, now: int
     # the same call comes twice where the hook is registered twice: both answer, one records
     if not call["call"] or (_unanswered(state, call) and state.claim(call["session"], [f"{call['call']}#pre"], now)):
         draft = drafts.proposed_draft(
-            call, action, decision, facts, asker, policy_hash=policy.hash, now=now, as_of=cursor, labels=state.labels()
+            call, action, decision, facts, asker, policy_hash=policy_hash(policy), now=now, as_of=cursor, labels=state.labels()
         )
         events = record(place, state, [draft], now)
         left = {"t0": now, "verdict": decision.verdict, "reason": decision.reason, "refused": adapter.refuses(reply)}

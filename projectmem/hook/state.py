@@ -101,6 +101,14 @@ def policy_of(state: Snapshot) -> Policy:
     return Policy.from_data(data)
 
 
+def policy_hash(policy: Policy) -> str:
+    """`policy.hash`, by way of the canonical bytes that it is defined over (`json` is half of a hook's start)."""
+    from projectmem_logs.canonical import canonical
+    from projectmem_logs.digest import sha256_hex
+
+    return sha256_hex(canonical(policy.to_data()))
+
+
 def redactor(place: Place) -> Redactor:
     """The installation's redactor. Raises LogError where its key cannot be read."""
     from projectmem_logs.redact import Redactor

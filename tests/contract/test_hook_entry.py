@@ -170,3 +170,20 @@ def test_loader_without_its_package_exits_0(event: str, speaks: bool) -> None:
     assert (done.stdout != b"") is speaks
     if speaks:
         assert set(json.loads(done.stdout)) == {"systemMessage"}
+
+
+def test_policy_hash_of_the_hook_is_the_policy_s_own() -> None:
+    """Computed without `json`, the same as with it."""
+    from projectmem_gate.policy import DEFAULT, Policy
+
+    from projectmem.hook.state import policy_hash
+
+    for policy in (DEFAULT, Policy.from_data({**DEFAULT.to_data(), "mode": "enforce"})):
+        assert policy_hash(policy) == policy.hash
+
+
+def test_an_answer_with_a_lone_surrogate_is_still_json(hooked: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Text that is no Unicode cannot break the one JSON object."""
+    monkeypatch.setattr(pipeline, "run", lambda *_: {"systemMessage": "a\udc80b\u20ac"})
+    out = hooked.send("PreToolUse", json.dumps(hooked.payload("PreToolUse", **hooked.call("ls"))).encode())
+    assert json.loads(out) == {"systemMessage": "a\udc80b\u20ac"}
