@@ -345,7 +345,7 @@ def _part(built: Built, cwd: str, keys: Sequence[str], before: Sequence[Command]
     otherwise = _otherwise(tokens)
     paths = built.paths if not written or not is_static(written) else [*built.paths, written]
     only_feeds = built.name == "cat" and len(command.argv) == 1 and command.stdin[0] == "text"
-    trivial = (built.name in TRIVIAL or not built.name or only_feeds) and target is None
+    trivial = (built.name in TRIVIAL or not built.name or only_feeds) and target is None and not command.under
     return Part(
         key_of(*head, *tokens, *tail),
         "sh",

@@ -157,7 +157,7 @@ def _program(built: Built, roots: Roots) -> Pairs:
         return [("edit", "")]
     if name in _READERS:
         return [("read", p) for p in built.paths[:4]]
-    if name in PURE or name in TRIVIAL or name == "projectmem":
+    if name in PURE or (name in TRIVIAL and not built.command.under) or name == "projectmem":
         return []
     if name in ("docker", "podman", "kubectl", "helm"):
         return _containers(name, sub, subs, operands)
@@ -258,6 +258,10 @@ def _toolchain(name: str, sub: str, flags: list[str]) -> Pairs | None:
     if name == "go":
         own = {"build": [("build", "go build")], "generate": [("build", "go generate")], "run": [("any", "go run")]}
         return own.get(sub, [("edit", "")] if sub in ("fmt", "fix") else [("build", "go clean")] if sub == "clean" else [])
+    if name in ("dotnet", "mix", "swift", "flutter", "dart", "zig", "bazel", "sbt", "lein", "stack", "cabal", "rails", "forge"):
+        return [] if sub in ("test", "analyze", "lint", "check") else [("build", f"{name} build")] if sub == "build" else None
+    if name == "node" and "--test" in flags:
+        return []
     if name in ("terraform", "tofu", "pulumi"):
         return (
             [("remote", name)]
@@ -317,7 +321,8 @@ def _containers(name: str, sub: str, subs: list[str], operands: list[str]) -> Pa
         return [("install", name)]
     if verb == "exec":
         return [("any", f"{name} exec")]
-    return [("service", (operands[-1] if operands and is_static(operands[-1]) else name)[:60])]
+    named = operands[:1] if verb == "run" else operands[-1:]
+    return [("service", named[0][:60] if named and is_static(named[0]) else name)]
 
 
 def _script(built: Built, name: str, operands: list[str]) -> Pairs:

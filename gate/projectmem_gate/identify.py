@@ -152,6 +152,8 @@ def _command(value: Any) -> str | list[str] | None:
 def _shell(tool: str, command: str | list[str], roots: Roots, cwd: str, away: bool, sha: str) -> Action:
     text = command if isinstance(command, str) else " ".join(command)
     text = text.replace("\r\n", "\n").strip()
+    if tools.plain(tool) in ("powershell", "pwsh"):
+        text = text.replace("\\", "/")  # there a backslash is a path's, never an escape
     if len(text) > MAX_INPUT:
         return _whole(tool, text[:_TEXT_CAP], sha or text_digest(text), roots, cwd, away, False)
     walk, scope = Walk(roots), Scope(cwd)

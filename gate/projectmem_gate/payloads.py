@@ -62,6 +62,8 @@ def _nested(
         script = stdin[1]
     if script is not None:
         inner.variables = {}
+        if name == "su":
+            inner.under = (*under, *[w for w in argv[: argv.index("-c")] if w != "-"])
         walk.run(script, inner)
     elif name == "eval" and len(argv) > 1:
         walk.run(" ".join([shown(w) for w in argv[1:]]), inner)

@@ -42,7 +42,7 @@ TRIVIAL = names(
     """
     cd pushd popd chdir dirs echo printf pwd true false : export unset set shopt alias unalias local declare typeset
     readonly exit return break continue shift trap umask ulimit sleep wait jobs clear tput test [ [[ date read let
-    hash times fg bg disown chcp
+    hash times fg bg disown chcp yes
     """
 )
 

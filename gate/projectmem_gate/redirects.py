@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from projectmem_gate.words import QUOTED, clean, literal
+from projectmem_gate.heredocs import content
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +19,8 @@ def read(node: Any, reader: Reader, writes: list[tuple[str, str]]) -> tuple[str,
     """The standard input that a redirection gives, or None; a file it writes is added to `writes`."""
     kind = node.type
     if kind == "herestring_redirect":
-        return "text", "".join([reader.word(c) for c in node.children if c.is_named]) + "\n"
+        word = "".join([reader.word(c) for c in node.children if c.is_named])
+        return "text", reader.bodies.get(word, word + "\n")
     if kind == "heredoc_redirect":
         return "text", heredoc(node, reader)
     operator, target = "", None
@@ -54,8 +55,4 @@ def heredoc(node: Any, reader: Reader) -> str:
             body = reader.source[min(start or child.start_byte, child.start_byte) : child.end_byte].decode("utf-8", "replace")
     if tabs:
         body = "\n".join([line.lstrip("\t") for line in body.split("\n")])
-    body = clean(body)
-    if not quoted and any(c in body for c in "$`\\"):
-        plain = literal(body)
-        body = QUOTED + body + "\x05" if plain is None else plain
-    return body
+    return content(body, quoted)

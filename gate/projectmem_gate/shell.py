@@ -7,7 +7,7 @@ command in its arguments (`bash -c`, `ssh`, `xargs`, `find -exec`) is opened by 
 
 from __future__ import annotations
 
-from projectmem_gate import payloads, redirects
+from projectmem_gate import heredocs, payloads, redirects
 from projectmem_gate.bash_tree import parse
 from projectmem_gate.lines import names
 from projectmem_gate.programs import is_filter, is_pure
@@ -61,17 +61,25 @@ class Walk:
         """Walk `text` in `scope`."""
         source = text.encode("utf-8", "replace")
         root = parse(source)
+        bodies: dict[str, str] = {}
+        if root is not None and root.has_error and "<<" in text:
+            lifted = heredocs.lift(text)
+            again = parse(lifted[0].encode("utf-8", "replace")) if lifted is not None else None
+            if lifted is not None and again is not None and not again.has_error:
+                source, root, bodies = lifted[0].encode("utf-8", "replace"), again, lifted[1]
         if root is None:
             self.parsed = False
             return
         if root.has_error:
             self.parsed = False
-        reader = self._reader(source, scope)
-        self._sequence(self._flatten(root, []), reader, scope)
+        self._sequence(self._flatten(root, []), self._reader(source, scope, bodies), scope)
 
-    def _reader(self, source: bytes, scope: Scope) -> Reader:
+    def _reader(self, source: bytes, scope: Scope, bodies: dict[str, str]) -> Reader:
         reader = Reader(
-            source, lambda name: self._lookup(name, scope), lambda node, quoted: self._substitute(node, quoted, reader, scope)
+            source,
+            lambda name: self._lookup(name, scope),
+            lambda node, quoted: self._substitute(node, quoted, reader, scope),
+            bodies,
         )
         return reader
 
@@ -155,7 +163,7 @@ class Walk:
             if stages:
                 self._stage(stages[0][0], stages[0][1], reader, scope, NONE, [])
             return
-        peek = Reader(reader.source, lambda name: None, lambda node, quoted: COMMAND + END)
+        peek = Reader(reader.source, lambda name: None, lambda node, quoted: COMMAND + END, reader.bodies)
         read = [self._words(n, peek)[1] if n is not None and n.type == "command" else [] for n, _ in stages]
         last = len(stages) - 1
         writes: Writes = []
@@ -198,6 +206,7 @@ class Walk:
             self._sequence(self._flatten(node, []), reader, scope)
         else:
             self._body(node, reader, scope)
+        self._pending = ""  # the operator behind it is its own, whatever stood last inside
         out = list(writes)
         for redirect in outer:
             stdin = redirects.read(redirect, reader, out) or stdin
@@ -210,7 +219,7 @@ class Walk:
         """Commands inside a compound; what they set stays inside, and what they might set is forgotten outside."""
         kind = node.type
         inner = scope.copy()
-        bound = self._reader(reader.source, inner)
+        bound = self._reader(reader.source, inner, reader.bodies)
         if kind == "function_definition":
             name = node.child_by_field_name("name")
             if name is not None:
@@ -281,7 +290,7 @@ class Walk:
         if scope.depth < MAX_DEPTH:
             inside, deeper = Walk(self.roots), scope.copy()
             deeper.depth += 1
-            inside._sequence(inside._flatten(node, []), inside._reader(reader.source, deeper), deeper)
+            inside._sequence(inside._flatten(node, []), inside._reader(reader.source, deeper, reader.bodies), deeper)
             if not all(is_pure(c.argv) for c in inside.commands):
                 self._take(inside)
         return (QCOMMAND if quoted else COMMAND) + clean(text) + END
@@ -289,6 +298,14 @@ class Walk:
     def _known_substitution(self, node: Any, reader: Reader, scope: Scope) -> str | None:
         """What `$(cat <<'EOF' ...)`, `$(pwd)` and `$(git rev-parse --show-toplevel)` print, None for anything else."""
         first = node.children
+        if (
+            node.type == "command"
+            and len(first) == 2
+            and first[1].type == "herestring_redirect"
+            and reader.text(first[0]) == "cat"
+        ):
+            body = reader.bodies.get(reader.text(first[1]).removeprefix("<<<").strip(), "")
+            return body.rstrip("\n") if body and is_static(body) else None
         if node.type == "redirected_statement" and len(first) == 2 and first[1].type == "heredoc_redirect":
             if reader.text(first[0]) == "cat":
                 body = redirects.heredoc(first[1], reader)

@@ -133,12 +133,20 @@ class Reader:
 
     lookup      `$x` -> the value known statically, or None
     substitute  (node of $(...), quoted) -> canonical word piece
+    bodies      contents of here-documents that were lifted out of the source, by their placeholder (heredocs.py)
     """
 
-    __slots__ = ("lookup", "source", "substitute")
+    __slots__ = ("bodies", "lookup", "source", "substitute")
 
-    def __init__(self, source: bytes, lookup: Callable[[str], str | None], substitute: Callable[[Any, bool], str]) -> None:
+    def __init__(
+        self,
+        source: bytes,
+        lookup: Callable[[str], str | None],
+        substitute: Callable[[Any, bool], str],
+        bodies: dict[str, str] | None = None,
+    ) -> None:
         self.source, self.lookup, self.substitute = source, lookup, substitute
+        self.bodies: dict[str, str] = {} if bodies is None else bodies
 
     def text(self, node: Any) -> str:
         return self.source[node.start_byte : node.end_byte].decode("utf-8", "replace")

@@ -8,7 +8,7 @@ action of its own.
 from __future__ import annotations
 
 from projectmem_gate.lines import names
-from projectmem_gate.words import is_static, shown
+from projectmem_gate.words import COMMAND, QCOMMAND, is_static, shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,6 +48,11 @@ _NEUTRAL = {
 # wrapper that matters -> (words it needs after it, options that take a value, options that do not matter)
 _KEPT: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {
     "sudo": ((), ("-u", "-g", "-p", "-h", "-C", "-D", "--user", "--group", "--prompt"), ("-n", "--non-interactive", "-S", "-k")),
+    "env": ((), ("-u", "--unset", "-C", "--chdir"), ("-v", "--debug")),
+    "watch": ((), ("-n", "--interval"), ("-d", "-t", "-c", "-g", "-e")),
+    "flock": ((), ("-w", "-E", "--timeout"), ("-v",)),
+    "uvx": ((), ("--with", "--from", "--python", "-p"), ("-q", "--quiet")),
+    "pipx": (("run",), ("--spec", "--python"), ("-q", "--quiet")),
     "doas": ((), ("-u",), ("-n",)),
     "uv": (
         ("run",),
@@ -169,7 +174,7 @@ def kept(argv: list[str]) -> tuple[list[str], list[str]]:
     end = _after_options(argv, at, values)
     if name in ("mise", "asdf") and "--" in argv[at:]:
         end = argv.index("--", at) + 1
-    if name == "direnv":
+    if name in ("direnv", "flock"):
         end += 1
     if end >= len(argv):
         return [], argv
@@ -182,7 +187,7 @@ def kept(argv: list[str]) -> tuple[list[str], list[str]]:
         elif word != "--" and word not in dropped:
             options.append((word, ""))
         i += 1
-    if name == "sudo":
+    if name in ("sudo", "env"):
         while end < len(argv) - 1 and assignment(argv[end]):
             options.append((argv[end], ""))
             end += 1
@@ -192,16 +197,30 @@ def kept(argv: list[str]) -> tuple[list[str], list[str]]:
 
 
 def shell_payload(argv: Sequence[str]) -> str | None:
-    """The script of `bash -lc SCRIPT` (or zsh, sh ...) as source text, or None when argv is not that."""
-    if basename(argv[0]) not in SHELLS:
-        return None
-    i = 1
-    while i < len(argv) and argv[i][:1] in "-+" and argv[i] not in ("-", "--"):
-        word = argv[i]
-        if not word.startswith("--") and word[0] == "-" and "c" in word[1:] and is_static(word):
-            return shown(argv[i + 1]) if i + 1 < len(argv) else None
-        i += 2 if word in ("-o", "+o", "-O", "+O", "--rcfile", "--init-file") else 1
+    """The script of `bash -lc SCRIPT` (zsh, `cmd /c`, `pwsh -Command` ...) as source text, or None when argv is not that."""
+    name = basename(argv[0]).removesuffix(".exe").lower()
+    if name in SHELLS:
+        i = 1
+        while i < len(argv) and argv[i][:1] in ("-", "+") and argv[i] not in ("-", "--"):
+            word = argv[i]
+            if not word.startswith("--") and word[0] == "-" and "c" in word[1:] and is_static(word):
+                return _source(argv[i + 1 : i + 2])
+            i += 2 if word in ("-o", "+o", "-O", "+O", "--rcfile", "--init-file") else 1
+    elif name in ("cmd", "powershell", "pwsh"):
+        for i, word in enumerate(argv[1:], 1):
+            if word.lower() in ("/c", "/k", "-c", "-command"):
+                return _source(argv[i + 1 :])
+    elif name == "su" and "-c" in argv:
+        at = argv.index("-c") + 1
+        return _source(argv[at : at + 1])
     return None
+
+
+def _source(words: Sequence[str]) -> str | None:
+    """Words as source text; None when only running a substitution would tell what they are."""
+    if not words or any(mark in word for word in words for mark in (COMMAND, QCOMMAND)):
+        return None
+    return " ".join([shown(word) for word in words])
 
 
 def ssh(argv: Sequence[str]) -> tuple[str, str] | None:
