@@ -5,10 +5,10 @@ Patterns are compiled on first use and kept: compiling at import would cost ever
 
 from __future__ import annotations
 
-import re
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import re
+
     from projectmem_gate.model import Part
 
 HEAD_CHARS, TAIL_CHARS = 16_000, 48_000
@@ -64,6 +64,8 @@ def rx(pattern: str) -> re.Pattern[str]:
     """The compiled pattern (multi-line), from a process-wide cache."""
     found = _COMPILED.get(pattern)
     if found is None:
+        import re  # a fifth of a hook process; a call that went well seldom needs it
+
         found = _COMPILED[pattern] = re.compile(pattern, re.MULTILINE)
     return found
 

@@ -5,8 +5,6 @@ The same failure gives the same signature on another day, in another worktree, w
 
 from __future__ import annotations
 
-from zlib import crc32
-
 from projectmem_gate.lines import basename, clean, rx, tail_lines
 from projectmem_gate.telling import is_exception
 
@@ -116,6 +114,8 @@ def signature(cls: str, text: str) -> str:
         return f"{cls} without output" if cls else ""
     if all(rx(_WEAK).match(line) for line in lines):
         rest = "\n".join(normal(line) for line in clean(text).split("\n")[-40:] if line.strip())
+        from zlib import crc32
+
         return f"{' | '.join(lines)[: MAX_SIGNATURE - 10]} #{crc32(rest.encode('utf-8', 'replace')):08x}"
     return " | ".join(lines)[:MAX_SIGNATURE]
 
