@@ -14,7 +14,7 @@ from .fastjson import loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     Event = dict[str, Any]
@@ -54,7 +54,7 @@ class Prepared:
         self, kind: str, at: int, actor: dict[str, str], causes: list[str], data: dict[str, Any], data_text: str
     ) -> None:
         self.kind, self.at, self.actor, self.causes, self.data, self.data_text = kind, at, actor, causes, data, data_text
-        self.actor_text = canonical_text(actor)
+        self.actor_text = actor_text(actor)
         self.causes_text = '["' + '","'.join(causes) + '"]' if causes else "[]"
 
 
@@ -63,12 +63,21 @@ def prepare(draft: Draft, now: int) -> Prepared:
 
     Raises EventError for a wrong shape, CanonicalError for a payload that cannot be encoded.
     """
+    kind, at, causes, data = check_draft(draft, now)
+    return Prepared(kind, at, actor(draft.get("actor") or {}, kind), causes, data, canonical_text(data))
+
+
+def check_draft(draft: Draft, now: int) -> tuple[str, int, list[str], dict[str, Any]]:
+    """(kind, at, causes, data) of a draft of the right shape; its payload is not looked into. Raises EventError."""
     if not DRAFT_FIELDS.issuperset(draft):
         raise EventError(f"draft has unknown field(s) {sorted(set(draft) - DRAFT_FIELDS)}; it may have {sorted(DRAFT_FIELDS)}")
     kind = draft.get("kind", "")
-    plain = type(kind) is str and len(kind) <= 64 and kind.isascii()
-    if not plain or not kind.replace(".", "").replace("_", "").isalpha() or kind != kind.lower():
-        raise EventError(f"kind {kind!r} is not of the form noun.verb in lower-case letters")
+    if kind not in _kinds_seen:
+        plain = type(kind) is str and len(kind) <= 64 and kind.isascii()
+        if not plain or not kind.replace(".", "").replace("_", "").isalpha() or kind != kind.lower():
+            raise EventError(f"kind {kind!r} is not of the form noun.verb in lower-case letters")
+        if len(_kinds_seen) < 100:
+            _kinds_seen.add(kind)
     at = draft.get("at")
     if at is None:
         at = now
@@ -80,7 +89,22 @@ def prepare(draft: Draft, now: int) -> Prepared:
     data = draft.get("data", {})
     if type(data) is not dict:
         raise EventError(f"{kind}: data must be an object, not {type(data).__name__}")
-    return Prepared(kind, at, actor(draft.get("actor") or {}, kind), causes, data, canonical_text(data))
+    return kind, at, causes, data
+
+
+_kinds_seen: set[str] = set()
+_actors_seen: dict[tuple[str, ...], str] = {}
+
+
+def actor_text(given: Mapping[str, str]) -> str:
+    """The canonical text of an actor; a process meets few of them."""
+    key = tuple(given.values())
+    text = _actors_seen.get(key)
+    if text is None:
+        text = canonical_text(dict(given))
+        if len(_actors_seen) < 1_000:
+            _actors_seen[key] = text
+    return text
 
 
 def actor(given: Mapping[str, Any], kind: str = "actor") -> dict[str, str]:
@@ -110,17 +134,19 @@ def seal(
     id: str,
     scope: Mapping[str, str],
     left: int = 0,
+    scope_text: str = "",
 ) -> tuple[Event, bytes]:
     """Give a draft its place in the chain: (event, its line with the newline).
 
-    `left` counts the records of the same batch that follow; 0 closes the batch. Raises as `prepare`.
+    `left` counts the records of the same batch that follow; 0 closes the batch. `scope_text` is the scope's canonical
+    text, when the caller has it. Raises as `prepare`.
     """
     p = draft if isinstance(draft, Prepared) else prepare(draft, ts)
     salt_hex = salt.hex()
     digest = sha256_hex(salt + p.data_text.encode())
     head = f'{{"actor":{p.actor_text},"at":{p.at},"batch":{batch},"causes":{p.causes_text}'
     mid = f',"id":"{id}","kind":"{p.kind}","left":{left},"prev":"{prev}"'
-    tail = f',"scope":{canonical_text(dict(scope))},"seq":{seq},"stream":"{stream}","ts":{ts},"v":{VERSION}}}'
+    tail = f',"scope":{scope_text or canonical_text(dict(scope))},"seq":{seq},"stream":"{stream}","ts":{ts},"v":{VERSION}}}'
     hash = sha256_hex(f'{head},"digest":"{digest}"{mid}{tail}'.encode())
     line = f'{head},"data":{p.data_text},"digest":"{digest}","hash":"{hash}"{mid},"salt":"{salt_hex}"{tail}\n'.encode()
     if len(line) > MAX_LINE:
@@ -131,6 +157,36 @@ def seal(
         "salt": salt_hex, "digest": digest, "prev": prev, "hash": hash,
     }  # fmt: skip
     return event, line
+
+
+def seal_all(
+    batch: Sequence[Prepared],
+    *,
+    stream: str,
+    first: int,
+    prev: str,
+    ts: int,
+    rand: bytes,
+    ids: Sequence[str],
+    scope: dict[str, str],
+    scope_text: str,
+) -> tuple[list[Event], bytes]:
+    """The events and the bytes of one batch whose first record has seq `first` and follows the hash `prev`.
+
+    rand  26 random bytes a record, for salts and ids;  ids  when given, used instead
+    """
+    step = ID_BYTES + SALT_BYTES
+    events, lines = [], []
+    for i, draft in enumerate(batch):
+        bits = rand[step * i : step * (i + 1)]
+        event, line = seal(
+            draft, stream=stream, seq=first + i, batch=first, left=len(batch) - 1 - i, ts=ts, prev=prev, salt=bits[:SALT_BYTES],
+            id=ids[i] if ids else uuid7(ts, bits[SALT_BYTES:]), scope=scope, scope_text=scope_text,
+        )  # fmt: skip
+        prev = event["hash"]
+        events.append(event)
+        lines.append(line)
+    return events, b"".join(lines)
 
 
 class Line:

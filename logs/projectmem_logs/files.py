@@ -97,6 +97,12 @@ def signature(path: str) -> tuple[int, int, int, int] | None:
     return s.st_ino, s.st_size, s.st_mtime_ns, s.st_mode
 
 
+def signature_of(fd: int) -> tuple[int, int, int, int]:
+    """`signature` of an open file."""
+    s = os.fstat(fd)
+    return s.st_ino, s.st_size, s.st_mtime_ns, s.st_mode
+
+
 def read(path: str, start: int = 0, size: int | None = None) -> bytes:
     """`size` bytes from `start` (all that follow when None); shorter at the end of the file."""
     fd = os.open(path, os.O_RDONLY | _BASE)

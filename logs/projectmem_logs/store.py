@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import _thread
 import os
+import time
 
 from . import files
+from .canonical import canonical_text
 from .digest import sha256_hex
-from .envelope import GENESIS, ID_BYTES, MAX_BATCH, SALT_BYTES, Prepared, prepare, seal, uuid7
+from .envelope import GENESIS, ID_BYTES, MAX_BATCH, SALT_BYTES, Prepared, prepare, seal_all
 from .errors import AppendError, EventError, LogError, NotInitialisedError, SpooledError
 from .home import Writer, init_home, project_id, redaction_key
 from .recovery import CLEAN, CORRUPT, TORN, UNTERMINATED
@@ -20,6 +22,7 @@ from .tail import read_position, segment_name, streams
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import Any
 
     from .envelope import Draft, Event
     from .tail import Position
@@ -41,6 +44,7 @@ class LogStore:
     ) -> None:
         self.home, self.wait_ms, self.segment_bytes = os.path.abspath(home), wait_ms, segment_bytes
         self.scope = {"project": project or project_id(self.home), "tenant": tenant}
+        self.scope_text = canonical_text(self.scope)
         self.notices: list[str] = []
         self.after_error: BaseException | None = None
         self._writer = Writer(self.home)
@@ -50,6 +54,10 @@ class LogStore:
         self._signature: tuple[int, int, int, int] | None = None
         self._fd = -1
         self._pid = os.getpid()
+        self._locks = os.path.join(self.home, "locks", "")
+        self._spool_folder = os.path.join(self.home, "spool")
+        self._spool_empty_at = -1
+        self._retired: tuple[str, str, int, str] | None = None
 
     # -- public -------------------------------------------------------------------------------------------------------
 
@@ -74,7 +82,12 @@ class LogStore:
         """
         if durability not in ("durable", "batch"):
             raise LogError(f"durability must be durable or batch, not {durability!r}")
-        prepared = [prepare(d, now) for d in drafts]
+        many = None
+        if durability == "batch" and len(drafts) > 1:
+            from . import bulk  # the same bytes, faster; its imports are too heavy for the hook
+
+            many = bulk
+        prepared = many.prepare_many(drafts, now) if many else [prepare(d, now) for d in drafts]
         self.notices, self.after_error = [], None
         if not self._mutex.acquire(timeout=self.wait_ms / 1000):
             raise self._spool(prepared, now)
@@ -84,8 +97,8 @@ class LogStore:
                 raise self._spool(prepared, now)
             try:
                 events = self._heal_and_drain(now)
-                for batch in _batches(prepared) if durability == "batch" else [prepared]:
-                    events += self._write(batch, now)
+                for batch in _batches(prepared) if many else [prepared]:
+                    events += self._write(batch, now, seal_batch=many.seal_many if many else seal_all)
                 if after is not None and events:
                     self._tell(after, events)
                 return events
@@ -121,9 +134,9 @@ class LogStore:
         if self._pid != os.getpid():  # forked: the parent's descriptors are not ours
             self._fd, self._pid, self._signature = -1, os.getpid(), None
         while True:
-            stream = self._writer.stream()
+            stream = self._stream or self._writer.stream()
             try:
-                fd = files.lock(os.path.join(self.home, "locks", f"{stream}.lock"), self.wait_ms)
+                fd = files.lock(f"{self._locks}{stream}.lock", self.wait_ms)
             except FileNotFoundError:
                 raise NotInitialisedError(f"no log at {self.home}; run `projectmem init` in the project") from None
             if fd is None:
@@ -135,6 +148,7 @@ class LogStore:
                 files.unlock(fd)
                 raise
             files.unlock(fd)
+            self._stream = ""  # another one is current now
 
     def _stand(self, stream: str) -> bool:
         """Know where the stream ends; False when it is corrupt and was given up."""
@@ -160,8 +174,6 @@ class LogStore:
         self._position = position
         return True
 
-    _retired: tuple[str, str, int, str] | None = None
-
     def _heal_and_drain(self, now: int) -> list[Event]:
         """Make the tail clean, say what was done as an event, and bring in what was spooled."""
         position = self._position
@@ -176,12 +188,22 @@ class LogStore:
             self._finish_line(position)
         elif position.tail.state == TORN:
             events += self._note(now, self._cut(position))
-        for path, spooled in waiting(self.home, self._writer.machine):
+        for path, spooled in self._waiting():
             if not drained(spooled, position.tail.ids):
                 events += self._write([prepare(d, spooled["now"]) for d in spooled["drafts"]], now, spooled["ids"])
                 self.notices.append(f"{len(spooled['drafts'])} event(s) that waited in {path} are now in the log")
             files.remove(path)
         return events
+
+    def _waiting(self) -> list[tuple[str, dict[str, Any]]]:
+        """What is spooled. A folder that was empty and has not changed is not listed again; one that changed within the
+        last second is, as a file's time may be that coarse."""
+        changed = os.stat(self._spool_folder).st_mtime_ns
+        if changed == self._spool_empty_at:
+            return []
+        found = waiting(self.home, self._writer.machine)
+        self._spool_empty_at = changed if not found and time.time_ns() - changed > 1_000_000_000 else -1
+        return found
 
     def _note(self, now: int, data: dict[str, object]) -> list[Event]:
         return self._write([prepare({"kind": "log.recovered", "actor": SELF, "data": data}, now)], now)
@@ -211,42 +233,41 @@ class LogStore:
         facts = {"segment": position.segment, "offset": cut, "bytes": len(torn), "sha256": digest, "quarantine": name}
         return {**facts, "stream": self._stream, "state": TORN, "why": why}
 
-    def _write(self, batch: Sequence[Prepared], now: int, ids: Sequence[str] = ()) -> list[Event]:
+    def _write(
+        self, batch: Sequence[Prepared], now: int, ids: Sequence[str] = (), seal_batch: Callable[..., Any] = seal_all
+    ) -> list[Event]:
         """Seal and write one batch, and sync it."""
         if not batch:
             return []
         position = self._position
         assert position is not None
         first, prev = position.tail.seq + 1, position.tail.hash or GENESIS
-        step = ID_BYTES + SALT_BYTES
-        rand = os.urandom(step * len(batch))
-        events, lines = [], []
-        for i, draft in enumerate(batch):
-            at = step * i
-            event, line = seal(
-                draft, stream=self._stream, seq=first + i, batch=first, left=len(batch) - 1 - i, ts=now, prev=prev,
-                salt=rand[at : at + SALT_BYTES], id=ids[i] if ids else uuid7(now, rand[at + SALT_BYTES : at + step]),
-                scope=self.scope,
-            )  # fmt: skip
-            prev = event["hash"]
-            events.append(event)
-            lines.append(line)
-        if sum(map(len, lines)) > MAX_BATCH:
+        rand = os.urandom((ID_BYTES + SALT_BYTES) * len(batch))
+        events, data = seal_batch(
+            batch,
+            stream=self._stream,
+            first=first,
+            prev=prev,
+            ts=now,
+            rand=rand,
+            ids=ids,
+            scope=self.scope,
+            scope_text=self.scope_text,
+        )
+        if len(data) > MAX_BATCH:
             raise EventError(f"one append of more than {MAX_BATCH:,} bytes; append less at a time, or with durability='batch'")
-        self.write_lines(b"".join(lines), first, events[-1]["seq"], prev, [e["id"] for e in events])
-        return events
+        self._write_lines(data, events)
+        return list(events)
 
-    def write_lines(self, data: bytes, first: int, last: int, hash: str, ids: list[str]) -> None:
-        """Write one sealed batch at the end of the stream and sync it, or raise AppendError and leave no trace of it.
-
-        Only for a caller that holds the lock (bulk.py). first, last: seqs; hash: the last record's.
-        """
+    def _write_lines(self, data: bytes, events: Sequence[Event]) -> None:
+        """Write one sealed batch at the end of the stream and sync it, or raise AppendError and leave no trace of it."""
         position = self._position
         assert position is not None
+        first, last = events[0], events[-1]
         full = position.size and position.size + len(data) > self.segment_bytes
         created = not position.segment or full or position.sealed
         if created:
-            self._begin_segment(segment_name(first))
+            self._begin_segment(segment_name(first["seq"]))
         fd, start = self._open(), position.size
         try:
             files.write_all(fd, data)
@@ -260,8 +281,9 @@ class LogStore:
                 f"Free disk space or check the disk, then try again"
             ) from e
         position.size = start + len(data)
-        position.tail.seq, position.tail.hash, position.tail.ids, position.tail.state = last, hash, ids, CLEAN
-        self._signature = files.signature(self._path(position.segment))
+        position.tail.seq, position.tail.hash, position.tail.state = last["seq"], last["hash"], CLEAN
+        position.tail.ids = [e["id"] for e in events]
+        self._signature = files.signature_of(fd)
 
     def _undo(self, fd: int, start: int) -> None:
         """After a failed write or sync: cut what may be there, and trust nothing remembered about the file."""
