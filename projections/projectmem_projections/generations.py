@@ -1,7 +1,7 @@
-"""DuckDB summaries as immutable generations: built aside, synced, renamed, and only then pointed to.
+"""DuckDB summaries as immutable generations: built under a name nobody knows yet, synced, and only then pointed to.
 
     <home>/projections/duckdb/CURRENT            {"bytes", "file", "version"}, replaced atomically
-                              gen-00000012.duckdb  never opened for writing after it has its name
+                              gen-00000012.duckdb  never opened for writing after CURRENT named it
                               build.lock           one builder at a time; never unlinked
 
 DuckDB lets no other process read a file that one writes, so nobody ever writes one that is read. A reader opens the current
@@ -21,32 +21,12 @@ from typing import Any, TypeVar
 import duckdb
 from projectmem_logs import files
 
-from . import tail
 from .errors import GenerationDamaged
-from .loading import TABLES, VERSION, load_events, load_log, sql
+from .loading import TABLES, VERSION, load_log
+from .overlay import connect, newer, overlay
 
 FOLD_EVENTS_MAX = 4000  # a reader that finds more new events than this builds a new generation
-PREFIX, SUFFIX, BUILDING = "gen-", ".duckdb", "building.duckdb"
-_CONFIG: dict[str, Any] = {
-    "memory_limit": "700MB",
-    "preserve_insertion_order": "false",
-    "autoinstall_known_extensions": "false",
-    "autoload_known_extensions": "false",
-}
-# Failures of the keys that newer events, or newer erasures, have to do with are judged anew; the rest stand as built.
-_FAILURES_BEGIN = """
-CREATE TABLE n.concerned AS
-    SELECT key FROM n.entries UNION SELECT key FROM g.entries WHERE id IN (SELECT erased FROM n.erasures);
-CREATE SCHEMA k;
-CREATE VIEW k.entries AS SELECT * FROM main.entries WHERE key IN (SELECT key FROM n.concerned);
-SET schema = 'k';
-CREATE TABLE failures AS
-"""
-_FAILURES_END = """
-SET schema = 'main';
-CREATE VIEW failures AS
-    SELECT * FROM g.failures WHERE key NOT IN (SELECT key FROM n.concerned) UNION ALL SELECT * FROM k.failures;
-"""
+PREFIX, SUFFIX = "gen-", ".duckdb"
 T = TypeVar("T")
 
 
@@ -99,7 +79,7 @@ def open_current(home: str, *, build_when_behind: int = FOLD_EVENTS_MAX) -> Summ
     notices: list[str] = []
     folder = _folder(home)
     try:
-        path = _current(folder, notices)
+        path = _current(folder)
     except GenerationDamaged as damage:
         notices.append(f"{damage} They are being rebuilt from the log.")
         path = ""
@@ -122,7 +102,7 @@ def _built(home: str, folder: str, path: str, notices: list[str]) -> Summaries:
             found = _follow(home, candidate, notices, None)
             if found is not None:
                 return found
-    con = _connect()
+    con = connect()
     load_log(con, home)
     return Summaries(con, notices)
 
@@ -157,39 +137,43 @@ def build(home: str, *, wait_ms: int = 0) -> str:
     if lock is None:
         return ""
     try:
+        used = os.path.basename(_pointed(folder))
+        old = _generations(folder)
         for name in files.names(folder):
-            if name.startswith(BUILDING):  # of a builder that died: the lock is ours now
+            if name.startswith(PREFIX) and name[: len(_name(0))] > used:  # of a builder that died: the lock is ours now
                 files.remove(os.path.join(folder, name))
-        building = os.path.join(folder, BUILDING)
-        con = _connect(building)
+        path = os.path.join(folder, _name(int(old[-1][len(PREFIX) : -len(SUFFIX)]) + 1 if old else 1))
         try:
-            load_log(con, home)
-            con.execute("CHECKPOINT")
-        finally:
-            con.close()
-        return _publish(folder, building)
+            con = connect(path)
+            try:
+                load_log(con, home)
+                con.execute("CHECKPOINT")
+            finally:
+                con.close()
+            _publish(folder, path)
+        except BaseException:
+            files.remove(path)
+            raise
+        for name in old:
+            if name < used:
+                files.remove(os.path.join(folder, name))
+        return path
     finally:
         files.unlock(lock)
 
 
-def _publish(folder: str, building: str) -> str:
-    old = _generations(folder)
-    name = f"{PREFIX}{(int(old[-1][len(PREFIX) : -len(SUFFIX)]) if old else 0) + 1:08d}{SUFFIX}"
-    path = os.path.join(folder, name)
-    fd = os.open(building, os.O_RDWR | getattr(os, "O_BINARY", 0))
+def _publish(folder: str, path: str) -> None:
+    """Point to a generation that is complete and closed."""
+    os.chmod(path, 0o600)
+    fd = os.open(path, os.O_RDWR | getattr(os, "O_BINARY", 0))
     try:
         files.sync(fd)
         size = os.fstat(fd).st_size
     finally:
         os.close(fd)
-    os.chmod(building, 0o600)
-    os.rename(building, path)
     files.sync_dir(folder)
-    pointer = {"bytes": size, "file": name, "version": VERSION}
+    pointer = {"bytes": size, "file": os.path.basename(path), "version": VERSION}
     files.replace(os.path.join(folder, "CURRENT"), json.dumps(pointer, sort_keys=True).encode() + b"\n")
-    for name in old[:-1]:
-        files.remove(os.path.join(folder, name))
-    return path
 
 
 def discard(home: str, *, all: bool = False) -> None:
@@ -204,9 +188,9 @@ def discard(home: str, *, all: bool = False) -> None:
 def purge_previous(home: str) -> None:
     """Remove every generation but the current one: an older one may hold what has been erased."""
     folder = _folder(home)
-    current = os.path.basename(_current(folder, []))
+    current = os.path.basename(_pointed(folder))
     for name in _generations(folder):
-        if name != current:
+        if name < current:
             files.remove(os.path.join(folder, name))
 
 
@@ -218,19 +202,37 @@ def _generations(folder: str) -> list[str]:
     return [n for n in files.names(folder, SUFFIX) if n.startswith(PREFIX) and n[len(PREFIX) : -len(SUFFIX)].isdigit()]
 
 
-def _current(folder: str, notices: list[str]) -> str:
-    """Path of the current generation, "" where there is none or it is of another version. Raises GenerationDamaged."""
+def _name(number: int) -> str:
+    return f"{PREFIX}{number:08d}{SUFFIX}"
+
+
+def _pointer(folder: str) -> tuple[str, int, int] | None:
+    """(path, size, version) that CURRENT names, None where there is none. Raises GenerationDamaged."""
     pointer = os.path.join(folder, "CURRENT")
     try:
         found = json.loads(files.read(pointer))
-        name, size, version = str(found["file"]), found["bytes"], found["version"]
+        return os.path.join(folder, os.path.basename(found["file"])), found["bytes"], found["version"]
     except (FileNotFoundError, NotADirectoryError):
-        return ""
-    except (ValueError, KeyError, TypeError):
+        return None
+    except (ValueError, KeyError, TypeError, AttributeError):
         raise GenerationDamaged(f"{pointer} is damaged.") from None
-    if version != VERSION:
+
+
+def _pointed(folder: str) -> str:
+    """What CURRENT points to, sound or not; "" where it says nothing."""
+    try:
+        found = _pointer(folder)
+    except GenerationDamaged:
         return ""
-    path = os.path.join(folder, os.path.basename(name))
+    return found[0] if found else ""
+
+
+def _current(folder: str) -> str:
+    """Path of the current generation, "" where there is none or it is of another version. Raises GenerationDamaged."""
+    found = _pointer(folder)
+    if found is None or found[2] != VERSION:
+        return ""
+    path, size, _ = found
     signature = files.signature(path)
     if signature is None or signature[1] != size:
         raise GenerationDamaged(f"the summaries {path} are {'gone' if signature is None else 'not whole'}.")
@@ -240,7 +242,7 @@ def _current(folder: str, notices: list[str]) -> str:
 def _follow(home: str, path: str, notices: list[str], limit: int | None) -> Summaries | None:
     """Open a generation with what the log has gained since; None when that is more than `limit` events or it is unusable."""
     try:
-        base = _connect(path, read_only=True)
+        base = connect(path, read_only=True)
         try:
             left = base.execute("SELECT stream, seq, hash, segment, size FROM cursors").fetchall()
         except BaseException:
@@ -250,7 +252,7 @@ def _follow(home: str, path: str, notices: list[str], limit: int | None) -> Summ
         notices.append(f"the summaries {path} are damaged ({error}). They are being rebuilt from the log.")
         return None
     try:
-        events = _newer(home, {row[0]: row[1:] for row in left}, limit)
+        events = newer(home, {row[0]: row[1:] for row in left}, limit)
     except GenerationDamaged as behind:
         base.close()
         notices.append(str(behind))
@@ -261,80 +263,4 @@ def _follow(home: str, path: str, notices: list[str], limit: int | None) -> Summ
     if not events:
         return Summaries(base, notices)
     base.close()
-    return Summaries(_overlay(path, events), notices)
-
-
-def _newer(home: str, left: dict[str, tuple[int, str, str, int]], limit: int | None) -> list[dict[str, Any]] | None:
-    """Events past `left`; None when there are more than `limit`. Raises GenerationDamaged when the log is not the one that
-    was read."""
-    events: list[dict[str, Any]] = []
-    streams = tail.positions(home)
-    gone = set(left) - set(streams)
-    if gone:
-        raise GenerationDamaged(f"stream {min(gone)} is in the summaries and not in the log: they are being rebuilt.")
-    for stream, where in sorted(streams.items()):
-        seq, hash, segment, size = left.get(stream, (0, "", "", 0))
-        if (segment, size) == where:
-            continue
-        room = 2**53 if limit is None else limit - len(events) + 1
-        found = tail.read_tail(home, stream, segment, size, seq, room)
-        if found.shortened or (found.events and hash and found.events[0].get("prev", hash) != hash):
-            raise GenerationDamaged(
-                f"the log of stream {stream} was rewritten since the summaries were built: they are being rebuilt."
-            )
-        if found.problem:
-            events += _around(home, stream, seq, room)
-        else:
-            events += found.events
-        if limit is not None and len(events) > limit:
-            return None
-    return events
-
-
-def _around(home: str, stream: str, seq: int, room: int) -> list[dict[str, Any]]:
-    """What can be read of a damaged stream past `seq`."""
-    from projectmem_logs.reader import read_stream
-
-    found = []
-    for event in read_stream(home, stream, seq, None, []):
-        found.append(event)
-        if len(found) >= room:
-            break
-    return found
-
-
-def _overlay(path: str, events: list[dict[str, Any]]) -> duckdb.DuckDBPyConnection:
-    """The tables of the generation and of the newer events as one, in a connection in memory."""
-    con = _connect()
-    try:
-        con.execute(f"ATTACH '{path.replace(chr(39), chr(39) * 2)}' AS g (READ_ONLY)")
-        con.execute("CREATE SCHEMA n")
-        con.execute("SET schema = 'n'")
-        load_events(con, events)
-        con.execute("SET schema = 'main'")
-        con.execute("CREATE VIEW erasures AS SELECT * FROM g.erasures UNION ALL SELECT * FROM n.erasures")
-        gone = "id IN (SELECT erased FROM erasures)"
-        for table in TABLES:
-            if table == "events":
-                row = f"SELECT * REPLACE (erased OR {gone} AS erased) FROM"
-                con.execute(f"CREATE VIEW events AS {row} g.events UNION ALL {row} n.events")
-            elif table != "erasures":
-                both = f"(SELECT * FROM g.{table} UNION ALL SELECT * FROM n.{table})"  # noqa: S608
-                con.execute(f"CREATE VIEW {table} AS SELECT * FROM {both} WHERE NOT {gone}")  # noqa: S608
-        for table in ("integrity", "generation", "cursors"):
-            con.execute(f"CREATE VIEW {table} AS SELECT * FROM g.{table}")  # noqa: S608
-        con.execute(_FAILURES_BEGIN + sql("failures.sql"))
-        con.execute(_FAILURES_END + sql("views.sql"))
-    except duckdb.Error as error:
-        con.close()
-        raise GenerationDamaged(f"the summaries {path} cannot be read ({error}): they are rebuilt from the log") from error
-    except BaseException:
-        con.close()
-        raise
-    return con
-
-
-def _connect(path: str = ":memory:", *, read_only: bool = False) -> duckdb.DuckDBPyConnection:
-    con = duckdb.connect(path, read_only=read_only, config=_CONFIG)
-    con.execute("SET enable_progress_bar = false")  # it would end up in somebody's --json
-    return con
+    return Summaries(overlay(path, events), notices)

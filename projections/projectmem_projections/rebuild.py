@@ -114,14 +114,17 @@ def _fold_all(new: Snapshot, home: str) -> int:
 
 
 def _take_place(building: str, path: str) -> None:
-    """Replace the snapshot under its own write lock, so that no journal of the old file can be taken for the new one's."""
-    try:
-        with Snapshot(path, busy_ms=2000) as old, old.exclusive() as rows:
-            with Snapshot(building) as new:
-                new.adopt(rows)
-            os.replace(building, path)
-    except SnapshotDamaged:
-        discard(path)
-        os.replace(building, path)
-    except SnapshotBusy as error:
-        raise ProjectionError(f"{error} (the new snapshot was not put in its place)") from error
+    """Copy the new snapshot over the old one in one transaction: who has the old one open goes on with the new."""
+    with Snapshot(building) as new:
+        try:
+            with Snapshot(path, busy_ms=2000) as old:
+                with old.exclusive() as notes:  # once whoever writes is done
+                    pass
+                new.adopt(notes)
+                new.copy_over(old)
+        except SnapshotDamaged:
+            discard(path)
+            with Snapshot(path) as fresh:
+                new.copy_over(fresh)
+        except SnapshotBusy as error:
+            raise ProjectionError(f"{error} (the new snapshot was not put in its place)") from error

@@ -168,6 +168,11 @@ class SnapshotFile:
         """While in this context nobody else can write; it yields the notes that a rebuild should carry over."""
         return Exclusive(self)
 
+    def copy_over(self, other: SnapshotFile) -> None:
+        """Make the other file a copy of this one, in one transaction of the other's."""
+        with self._guard:
+            self._db.backup(other._db)
+
     def adopt(self, notes: list[tuple[Any, ...]]) -> None:
         """Take over another snapshot's pending notes."""
         with self._guard:
