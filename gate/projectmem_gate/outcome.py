@@ -163,6 +163,8 @@ def _only_shows(action: Action, index: int) -> bool:
 def _answered(action: Action, exit_code: int, text: str) -> bool:
     """Is the exit code an answer of a search or a comparison?"""
     candidates = [i for i in last_group(action) if not action.parts[i].trivial]
+    if not candidates and all(part.trivial for part in action.parts):
+        candidates = last_group(action)  # a bare `test -f x`
     if not candidates:
         return False
     if exit_code == 1 and not text.strip() and all(_only_shows(action, i) for i in candidates):

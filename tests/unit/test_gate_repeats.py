@@ -175,3 +175,13 @@ class TestBuilds:
 
     def test_compiling_does_not_mend_what_compiles_itself(self) -> None:
         assert last(("go test ./store", FAILED, 1), ("go build ./...", "", 0), ("go test ./store", FAILED, 1)) == "warn"
+
+
+class TestQuestions:
+    @pytest.mark.parametrize("question", ["test -f dist/app.js", "[ -d build ]", "grep -rn legacy src", "diff a b", "which pnpm"])
+    def test_no_is_an_answer(self, question: str) -> None:
+        assert last((question, "", 1), (question, "", 1)) == "allow"
+
+    def test_a_folder_that_is_not_there_is_none(self) -> None:
+        said = "bash: line 1: cd: nowhere: No such file or directory"
+        assert last(("cd nowhere", said, 1), ("cd nowhere", said, 1)) == "warn"
