@@ -8,8 +8,12 @@ from __future__ import annotations
 
 import json
 import os
-import sqlite3
 import struct
+
+try:
+    import _sqlite3 as sqlite3  # all that is used here; the package around it imports datetime
+except ImportError:
+    import sqlite3  # type: ignore[no-redef]
 
 from projectmem_projections import lexical
 from projectmem_projections.documents import Document
