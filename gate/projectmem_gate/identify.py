@@ -106,6 +106,7 @@ def _identify(tool: str, tool_input: Any, roots: Roots, cwd: str, sha: str) -> A
     if not parts:
         kind = "other"
         parts = [calls.other_part(tool, tool_input, trimmed, away)]
+        parts[0].effects = tuple(("edit", roots.name(p, cwd, real=True)) for p in scripted.patched(tool_input))
     return _action(tool, parts[0].kind if len(parts) == 1 else kind, cwd, parts, ["&&"] * (len(parts) - 1), True, away)
 
 

@@ -113,3 +113,20 @@ def _split(line: str) -> list[str]:
         else:
             word += c
     return [*out, word] if word or started else out
+
+
+def patched(value: Any, depth: int = 0) -> list[str]:
+    """Files that patches inside a script change, as far as their headers show: `*** Update File: src/a.py`."""
+    if isinstance(value, str):
+        found: list[str] = []
+        if "*** " in value:
+            for head in ("*** Update File: ", "*** Add File: ", "*** Delete File: "):
+                for rest in value.split(head)[1:]:
+                    path = rest.split("\n", 1)[0].split("\\n", 1)[0].strip().strip("'\"`")
+                    if path and len(path) < 400:
+                        found.append(path)
+        return found[:32]
+    if depth > 4 or not isinstance(value, (dict, list)):
+        return []
+    inner = value.values() if isinstance(value, dict) else value
+    return [path for item in inner for path in patched(item, depth + 1)][:32]

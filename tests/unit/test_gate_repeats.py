@@ -185,3 +185,10 @@ class TestQuestions:
     def test_a_folder_that_is_not_there_is_none(self) -> None:
         said = "bash: line 1: cd: nowhere: No such file or directory"
         assert last(("cd nowhere", said, 1), ("cd nowhere", said, 1)) == "warn"
+
+
+class TestScripts:
+    def test_a_patch_inside_a_script_that_was_cut_is_still_a_change(self) -> None:
+        source = 'const patch = "*** Begin Patch\\n*** Update File: /w/a.go\\n@@\\n-x\\n...[+117]'
+        calls = [("gofmt -w a.go", "a.go:3:1: expected declaration", 2), (("exec", {"input": source}), "Script completed", 0)]
+        assert last(*calls, ("gofmt -w a.go", "", 0)) == "allow"
