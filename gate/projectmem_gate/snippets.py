@@ -15,6 +15,7 @@ _WRITERS = (
     "write_text", "write_bytes", ".write(", "os.remove", "unlink", "rename(", "os.replace", "shutil", "subprocess", "os.system",
     "mkdir", "makedirs", "rmtree", "writeFile", "appendFile", "rmSync", "execSync", "spawn", "Popen", "to_csv", "savefig",
     ".save(", "dump(", "extractall", "symlink", "copyFile", "cpSync", "File.write", "touch(", "exec(", "os.chmod",
+    "call_command(", "execute_from_command_line", ".commit()", "create_all(",
 )  # fmt: skip
 _PATH = r"""\(\s*['"]([^'"\n{]{1,200})['"]"""
 _OPENED = r"open" + _PATH + r"""\s*,\s*(?:mode\s*=\s*)?['"][wax]"""
