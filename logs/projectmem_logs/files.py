@@ -190,6 +190,15 @@ def names(path: str, suffix: str = "") -> list[str]:
     return sorted(n for n in found if n.endswith(suffix)) if suffix else sorted(found)
 
 
+def folders(path: str) -> list[str]:
+    """The sorted names of the directories in a directory; [] when there is no such directory."""
+    try:
+        with os.scandir(path) as found:
+            return sorted(entry.name for entry in found if entry.is_dir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
 def lock(path: str, wait_ms: int) -> int | None:
     """An exclusive lock on a sidecar file, as a descriptor for `unlock`; None when it was not free within `wait_ms`.
 

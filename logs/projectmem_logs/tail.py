@@ -33,7 +33,7 @@ def first_seq(name: str) -> int | None:
 
 def streams(home: str) -> list[str]:
     """The ids of all streams of a log, sorted."""
-    return files.names(os.path.join(home, "log"))
+    return files.folders(os.path.join(home, "log"))
 
 
 def segments(folder: str) -> list[str]:

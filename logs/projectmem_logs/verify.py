@@ -89,11 +89,10 @@ def verify(home: str) -> Report:
     report = Report(
         quarantined=len(files.names(os.path.join(home, "quarantine"))), spooled=len(files.names(os.path.join(home, "spool")))
     )
-    for stream in streams(home):
-        path = os.path.join(folder, stream)
-        if not os.path.isdir(path):
-            report.problems.append(_problem("", stream, -1, "foreign-file"))
-            continue
+    found = streams(home)
+    for stray in sorted(set(files.names(folder)) - set(found)):
+        report.problems.append(_problem("", stray, -1, "foreign-file"))
+    for stream in found:
         one = _Stream(home, stream)
         one.run()
         if any(p.kind == "torn" for p in one.problems):  # perhaps it is just being written: look again under the lock

@@ -14,7 +14,7 @@ from projectmem_gate import model
 from projectmem_gate.identify import identify
 from projectmem_gate.model import CLASSES, Outcome
 from projectmem_logs import bulk, fastjson
-from projectmem_logs.canonical import MAX_INT
+from projectmem_logs.canonical import MAX_INT, sanitize
 from projectmem_logs.envelope import GENESIS, SALT_BYTES, prepare, seal_all, uuid7
 from projectmem_logs.errors import LogError
 from projectmem_logs.kinds import ActionFinished, validate
@@ -121,6 +121,7 @@ OUTCOME = Outcome("failed", 1, "test", "assert # == #", "E   assert 1 == 2\n" * 
 @pytest.mark.parametrize(("tool", "given"), CALLS, ids=range(len(CALLS)))
 def test_what_the_hook_builds_is_a_valid_payload(tmp_path: Any, tool: str, given: Any) -> None:
     """A finished call's draft passes its model, field for field, and can be sealed as it is."""
+    given = sanitize(given)  # foreign input is made recordable before anything else
     action = identify(tool, given, root="/r", cwd="/r", harness="claude-code")
     call = {"session": "s", "call": "c1", "input": given, "duration_ms": 12.7, "harness": "claude-code"}
     facts = {"head": "", "deps": {}, "files": {"a.py": "absent"}, "env": {}}

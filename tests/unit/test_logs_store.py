@@ -6,6 +6,8 @@ import errno
 import json
 import os
 import stat
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -393,3 +395,18 @@ def test_find_event_by_id_beginning_or_end(home: str) -> None:
     assert find_event(home, "ffffffff-ffff") is None
     with pytest.raises(EventError, match="8 characters"):
         find_event(home, "abc")
+
+
+def test_the_hook_s_modules_import_nothing_slow() -> None:
+    """Storing, reading and redacting load neither json nor re nor anything else that costs milliseconds."""
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1]); before = set(sys.modules)\n"
+        "import projectmem_logs.store, projectmem_logs.reader, projectmem_logs.redact as r\n"
+        "assert r.Redactor(b'k').text('plain') == 'plain'\n"
+        "print(*sorted(m for m in set(sys.modules) - before if not m.startswith('projectmem_logs')))"
+    )
+    logs = str(Path(__file__).resolve().parents[2] / "logs")
+    out = subprocess.run([sys.executable, "-I", "-S", "-c", code, logs], capture_output=True, text=True, check=True).stdout
+    allowed = {"os", "os.path", "posixpath", "ntpath", "genericpath", "stat", "_stat", "errno", "fcntl", "_json", "__future__"}
+    extra = set(out.split()) - allowed - {"_sha2", "_sha256", "_collections_abc", "abc", "_abc", "nt"}
+    assert not extra, extra
