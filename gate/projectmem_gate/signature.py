@@ -62,6 +62,7 @@ _NOISE = (
     "platform ",
     "rootdir:",
     "hint: ",
+    "Shell cwd was reset",
 )
 MANY = 3  # failing tests or compile errors that make up one signature
 

@@ -160,12 +160,20 @@ def _time(ts: Any, where: str, problems: Problems) -> int:
 
 def _lines(paths: Sequence[Path], problems: Problems) -> Iterator[tuple[str, dict[str, Any]]]:
     """(where, object) of every JSON line; what cannot be read is counted and skipped."""
-    for path in paths:
+    for path in _files(paths):
         try:
             with _open(path) as file:
                 yield from _objects(path.name, file, problems)
         except (OSError, EOFError, UnicodeDecodeError) as exc:
             problems.add(f"{path}: cannot be read to its end ({exc})")
+
+
+def _files(paths: Sequence[Path]) -> Iterator[Path]:
+    for path in paths:
+        if path.is_dir():
+            yield from sorted(file for file in path.iterdir() if file.name.endswith((".jsonl", ".jsonl.gz")))
+        else:
+            yield path
 
 
 def _objects(name: str, file: Iterable[str], problems: Problems) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -94,10 +93,3 @@ def render(summary: Summary) -> str:
 def _row(name: str, counts: dict[str, int]) -> str:
     ordered = sorted(counts.items(), key=lambda kv: (-kv[1], kv[0]))
     return f"{name + ':':20}" + (", ".join(f"{key} {n:,}" for key, n in ordered) or "none")
-
-
-def main(argv: Sequence[str]) -> int:
-    """Developers' entry: FORMAT VERDICTS PATH...; the command line proper is in projectmem.cli."""
-    fmt, out, *paths = argv
-    print(render(run_backtest([Path(p) for p in paths], fmt, verdicts=Path(out), progress=sys.stderr)))
-    return 0

@@ -59,8 +59,9 @@ def test_sessions_of_one_source_are_merged_by_time(tmp_path: Path) -> None:
 def test_files_of_one_source_are_one_repository(tmp_path: Path) -> None:
     one = write(tmp_path / "1.jsonl", step("a", 0, "2026-01-01T00:00:00Z"))
     two = write(tmp_path / "2.jsonl", step("b", 0, "2026-01-01T00:01:00Z", harness="codex"))
-    (repository,) = read([one, two], "steps", Problems())
-    assert len(repository.steps) == 2
+    for paths in ([one, two], [tmp_path]):
+        (repository,) = read(paths, "steps", Problems())
+        assert len(repository.steps) == 2
 
 
 def test_time_never_runs_backwards_within_a_session(tmp_path: Path) -> None:
