@@ -14,6 +14,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+# What the binding takes from Python modules for its queries and its log, neither of which is used here: stood in for while it
+# loads, because importing them costs a hook process 6 ms.
+_UNUSED = {"re": "compile", "enum": "IntEnum"}
+
 _parser: Any = None
 _tried = False
 
@@ -40,12 +44,19 @@ def _extension(package: str) -> Any:
 
 
 def _load() -> Any:
+    stubs = [name for name in _UNUSED if name not in sys.modules]
+    for name in stubs:
+        sys.modules[name] = stub = type(sys)(name)
+        setattr(stub, _UNUSED[name], lambda *args, **named: type(sys)("unused"))
     try:
         core, bash = _extension("tree_sitter"), _extension("tree_sitter_bash")
         if core is not None and bash is not None:
             return core.Parser(core.Language(bash.language()))
     except Exception:  # a foreign build of the extension: the packages' own import may still work
         core = None
+    finally:
+        for name in stubs:
+            del sys.modules[name]
     try:
         import tree_sitter
         import tree_sitter_bash

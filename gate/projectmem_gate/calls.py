@@ -25,21 +25,33 @@ def _dumps(value: Any) -> str:
 
 
 def canonical(value: Any, depth: int = 0) -> str:
-    """A stable text of any JSON value: keys sorted, numbers by value (1.0 is 1), empty and null members of objects dropped."""
+    """A stable, readable text of any JSON value: keys sorted, numbers by value (1.0 is 1), null members of objects dropped."""
+    if isinstance(value, str):
+        return _quoted(value)
+    if value is None or isinstance(value, bool):
+        return "null" if value is None else "true" if value else "false"
+    if isinstance(value, (int, float)):
+        whole = isinstance(value, float) and abs(value) < 2**53 and value == int(value)  # nan and inf fail the comparison
+        return str(int(value)) if whole else str(value)
     if depth > _DEPTH:
         return "..."
     if isinstance(value, dict):
-        members = sorted((str(k), canonical(v, depth + 1)) for k, v in value.items() if v is not None)
-        return "{" + ",".join(f"{_dumps(k)}:{v}" for k, v in members) + "}"
+        members = sorted([(str(k), canonical(v, depth + 1)) for k, v in value.items() if v is not None])
+        return "{" + ",".join([f"{_quoted(k)}:{v}" for k, v in members]) + "}"
     if isinstance(value, (list, tuple)):
-        return "[" + ",".join(canonical(v, depth + 1) for v in value) + "]"
-    if isinstance(value, float) and value == value and abs(value) < 2**53 and value == int(value):
-        value = int(value)
-    if isinstance(value, str):
-        return _dumps(value.replace("\r\n", "\n"))
-    if value is None or isinstance(value, (bool, int, float)):
-        return _dumps(value)
-    return _dumps(repr(type(value).__name__))
+        return "[" + ",".join([canonical(v, depth + 1) for v in value]) + "]"
+    return _quoted(type(value).__name__)
+
+
+def _quoted(text: str) -> str:
+    """As JSON would write it, near enough: one line, and no two strings alike."""
+    if "\\" in text:
+        text = text.replace("\\", "\\\\")
+    if '"' in text:
+        text = text.replace('"', '\\"')
+    if "\n" in text or "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\\r").replace("\n", "\\n")
+    return f'"{text}"'
 
 
 def mcp_name(tool: str) -> tuple[str, str]:

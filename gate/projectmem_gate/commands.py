@@ -398,7 +398,7 @@ def _written(path: str, content: str, built: Built) -> Part:
 def _words(built: Built) -> tuple[str, ...]:
     """Program, subcommand and file names that every spelling of this command contains."""
     candidates: list[str] = []
-    if built.tokens[1:2] == ["-m"]:
+    if built.name == "python" and built.tokens[1:2] == ["-m"] and len(built.tokens) > 2:
         candidates.append(built.tokens[2])  # `python` itself is in other keys' words too, the module tells more
     elif is_static(built.name) and built.command.argv[:1] != ["test"]:
         candidates.append(built.name.rsplit("/", 1)[-1])

@@ -328,7 +328,7 @@ def _containers(name: str, sub: str, subs: list[str], operands: list[str]) -> Pa
 def _script(built: Built, name: str, operands: list[str]) -> Pairs:
     """Interpreters and unknown programs: anything may have happened, unless what they run says that it only looks."""
     tokens = built.tokens
-    if name == "python" and "-m" in tokens[:4]:
+    if name == "python" and "-m" in tokens[:4] and tokens[-1] != "-m":
         module = tokens[tokens.index("-m") + 1]
         if module in _VERIFIERS or module in _LOOKING_MODULES:
             return []

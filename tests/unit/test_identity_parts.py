@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 from projectmem_gate.identify import MAX_INPUT, identify
 from projectmem_gate.model import Action
 
 ROOT = "/srv/acme"
+GATE = Path(__file__).resolve().parents[2] / "gate"
 
 
 def sh(command: str, cwd: str = ROOT, **more: object) -> Action:
@@ -93,6 +98,18 @@ def test_variant_keeps_what_the_key_leaves_out() -> None:
     two = identify("Edit", {**old, "old_string": "y", "new_string": "z"}, root=ROOT, cwd=ROOT)
     assert one.key == two.key
     assert one.parts[0].variant != two.parts[0].variant
+
+
+def test_kin_is_the_other_launcher() -> None:
+    """`pytest x` and `python -m pytest x` name each other, and either's hint words occur in both; nothing else has kin."""
+    one, two = sh("pytest -q tests/test_a.py"), sh("python3 -m pytest tests/test_a.py")
+    assert one.key != two.key
+    assert one.parts[0].kin == two.key
+    assert two.parts[0].kin == one.key
+    assert "python" not in two.parts[0].words
+    for command in ("npm test", "python a.py", "tsc", "npx tsc", "python -m", "uname -m", "frob -m x"):
+        assert sh(command).parts[0].kin == ""
+        assert sh(command).parsed
 
 
 @pytest.mark.parametrize("command", ["echo )(", "if true; then", "foo 'unclosed", "a && && b", "cat <<EOF\nno end"])
@@ -219,3 +236,34 @@ def test_no_parser_means_verbatim(monkeypatch: pytest.MonkeyPatch) -> None:
     action = sh("npm run build && npm test")
     assert not action.parsed
     assert action.key == sh("npm run build && npm test").key
+
+
+def test_loading_the_parser_leaves_no_stand_ins_behind() -> None:
+    """`re` and `enum` are themselves again, and the parser's own package still imports."""
+    code = (
+        "import sys; sys.path[:0] = sys.argv[1:]\n"
+        "from projectmem_gate.bash_tree import parse\n"
+        "assert parse(b'a && b').type == 'program'\n"
+        "import re, enum, tree_sitter\n"
+        "assert re.compile('a').match('a') and enum.IntEnum('X', 'A').A == 1 and tree_sitter.Parser\n"
+    )
+    paths = [p for p in sys.path if p.endswith(("gate", "site-packages"))]
+    subprocess.run([sys.executable, "-I", "-S", "-c", code, str(GATE), *paths], check=True)
+
+
+def test_nothing_falls_back_to_verbatim_by_an_internal_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """identify never raises, so an error inside would hide: odd but legal commands must not take that way out."""
+
+    def fail(*args: object) -> Action:
+        raise AssertionError("internal error hidden")
+
+    monkeypatch.setattr("projectmem_gate.identify._verbatim", fail)
+    for command in (
+        "python -m", "uname -m", "git -C", "npm --prefix", "make -C", "docker compose", "xargs", "ssh h", "sudo",
+        "env", "time", "cd", "find -exec", "bash -c", "eval", "tee", "cat", "> f", "< f", "timeout", "nice -n", "npx",
+        "uv run", "kubectl exec p --", "-", "''", "a=1", "export", "popd", "cd -", "for x in; do :; done",
+        "f() { :; }; f", "[ ]", "git checkout --", "git -c", "sed -i", "pip -m", "curl -o", "su -c", "flock",
+        "env -u", "docker run", "gh api", "python -", "node -e", "! ", "while :; do break; done", "(( 1 ))",
+    ):  # fmt: skip
+        for text in (command, f"cd x && {command} | tail", f"sudo {command} > out"):
+            assert sh(text).key
