@@ -188,17 +188,15 @@ class _Checker:
 
     def _decide(self, state: Any, data: Mapping[str, Any]) -> Decision | None:
         """The decision again, from what was recorded with it; None where its policy is not in the log."""
-        from projectmem_gate import history
         from projectmem_gate.decide import decide
+
+        from projectmem.hook.judge import candidates
 
         policy = self.policies.get(data["policy"])
         if policy is None:
             return None
-        action, now = self._action(data), data["now"]  # from here on as hook/judge.assess, with the recorded facts
-        found = state.entries(tuple(data["keys"]), data["as_of"])
-        folded = [history.fold(key, entries, now) for key, entries in found.items() if history.is_open(entries)]
-        records = [record for record in folded if record is not None]
-        asks = [entry for entry in found.get(action.key, ()) if entry["t"] in ("ask", "pass")]
+        action, now = self._action(data), data["now"]
+        records, asks = candidates(state, tuple(data["keys"]), action.key, now, data["as_of"])
         session, labels = Session(**data["session"]), data.get("labels") or []
         return decide(action, records, data["facts"], session, policy, now, labels=labels, asks=asks)
 

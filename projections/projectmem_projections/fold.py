@@ -198,7 +198,8 @@ def _entries_failed(
         family = _s(culprit if culprit is not None else _main(parts), "family")
         text = _s(data, "text")[:TEXT_MAX]
         own = {"family": family, "text": text, "variant": _variant(key, parts)}
-        entry = _entry(event, data, "fail", **own, paths=_paths(parts), words=_words(parts), **shared)
+        asked = [p for p in parts if p.get("trivial") is not True] or parts  # the key leaves trivial parts out
+        entry = _entry(event, data, "fail", **own, paths=_paths(parts), words=_words(asked), **shared)
         ops.append(("entry", key, entry))
     return ops
 

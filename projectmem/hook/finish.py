@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from projectmem.hook import claude_code as adapter
 from projectmem.hook.claude_results import told_as_error
-from projectmem.hook.state import record
+from projectmem.hook.state import end_turn, record, turn_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ def finish(place: Place, state: Snapshot, payload: Payload, now: int) -> dict[st
     """Record what became of the payload's calls, once each. Speaks only of failures that no earlier event could speak of."""
     fresh = _fresh(state, payload, now)
     if not fresh:
+        if payload.kind == "batch":  # every call failed and was told already; the turn is over all the same
+            end_turn(state, payload.session, turn_of(state, payload.session) + 1)
         return None
     said: list[str] = []
     try:
@@ -43,7 +45,7 @@ def _fresh(state: Snapshot, payload: Payload, now: int) -> list[Call]:
     won = state.claim(payload.session, list(named), now) if named else []
     fresh = [call for call in payload.calls if not call["call"]] + [named[id] for id in won]
     # A failure is told before its batch ends: it belongs to the running turn, and only the batch ends it.
-    turn = state.turn(payload.session) + (payload.kind == "batch")
+    turn = turn_of(state, payload.session) + (payload.kind == "batch")
     for call in fresh:
         call["turn"] = turn
     return fresh
@@ -82,7 +84,7 @@ def _ran_after_refusal(place: Place, call: Call, action: Action, now: int) -> No
 
 def record_call(place: Place, state: Snapshot, call: Call, before: dict[str, Any], now: int) -> None:
     """Record one call that ended outside a batch (a background command)."""
-    call["turn"] = state.turn(call["session"])
+    call["turn"] = turn_of(state, call["session"])
     record(place, state, [_draft(place, state, call, before, now)[0]], now)
 
 
@@ -144,6 +146,6 @@ def _spoken(place: Place, state: Snapshot, call: Call, action: Action, now: int)
     policy = policy_of(state)
     if getattr(policy, "mode", "") == "observe":
         return []
-    asker = Session(call["session"], call["agent"], call["harness"], call["call"], state.turn(call["session"]))
+    asker = Session(call["session"], call["agent"], call["harness"], call["call"], turn_of(state, call["session"]))
     decision, _, _ = assess(state, action, asker, Disk(place), policy, now)
     return [decision.reason] if decision.verdict != "allow" and decision.reason else []

@@ -57,17 +57,23 @@ def assess(
     `now` is in microseconds since the epoch; `as_of` ({stream: seq}) asks for the state as it was (needs a state that
     keeps its history). Raises only what state and workspace raise.
     """
-    keys = action.keys + action.kin
-    found = state.entries(keys, as_of) if as_of is not None else state.entries(keys)
+    records, asks = candidates(state, action.keys + action.kin, action.key, now, as_of)
     labels = state.labels()
-    records = _records(found, now) if found else []
     if not records and not labels and not policy.rules:
         return Decision(ALLOW), {}, []
     from projectmem_gate.decide import decide
 
     facts = {record.id: gather(state, record, workspace) for record in records}
-    asks = [entry for entry in found.get(action.key, ()) if entry["t"] in ("ask", "pass")]
     return decide(action, records, facts, session, policy, now, labels=labels, asks=asks), facts, records
+
+
+def candidates(
+    state: State, keys: Sequence[str], key: str, now: int, as_of: Mapping[str, int] | None = None
+) -> tuple[list[Any], list[Any]]:
+    """(open records of `keys`, asks and passes of `key`): what `decide` needs of the log."""
+    found = state.entries(keys, as_of) if as_of is not None else state.entries(keys)
+    asks = [entry for entry in found.get(key, ()) if entry["t"] in ("ask", "pass")]
+    return (_records(found, now) if found else []), asks
 
 
 def _records(found: Mapping[str, Sequence[Any]], now: int) -> list[Any]:

@@ -62,11 +62,11 @@ def _check(place: Place, state: Snapshot, payload: Payload, call: Call, now: int
     from projectmem.hook import drafts
     from projectmem.hook.facts import Disk
     from projectmem.hook.judge import assess
-    from projectmem.hook.state import identified, policy_hash, policy_of, record
+    from projectmem.hook.state import identified, policy_hash, policy_of, record, turn_of
     from projectmem.place import env
 
     action = identified(place, call)
-    asker = Session(call["session"], call["agent"], call["harness"], call["call"], state.turn(call["session"]))
+    asker = Session(call["session"], call["agent"], call["harness"], call["call"], turn_of(state, call["session"]))
     policy = policy_of(state)
     cursor = state.cursor()
     decision, facts, records = assess(state, action, asker, Disk(place, env("PATH")), policy, now)

@@ -90,6 +90,20 @@ def record(place: Place, state: Snapshot, drafts: list[dict[str, Any]], now: int
     return events
 
 
+_TURN_NOTE = "#turn"  # no harness's call id
+
+
+def turn_of(state: Snapshot, session: str) -> int:
+    """Finished batches of the session: as far as the log shows, or as far as a batch that added nothing to it has told."""
+    told = (state.pending_get(session, _TURN_NOTE) or {}).get("turn")
+    return max(state.turn(session), told if isinstance(told, int) else 0)
+
+
+def end_turn(state: Snapshot, session: str, turn: int) -> None:
+    """Note that a batch ended of which every call was on record already: the log will not tell."""
+    state.pending_put(session, _TURN_NOTE, {"turn": turn})
+
+
 def policy_of(state: Snapshot) -> Policy:
     """The policy in force: the one last accepted into the log, else the shipped defaults. Raises nothing for a bad one."""
     from projectmem_gate.policy import DEFAULT, Policy

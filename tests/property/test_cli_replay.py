@@ -7,7 +7,6 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from projectmem_logs.store import init_home
@@ -122,7 +121,6 @@ def test_every_history_replays_to_the_same_decisions(todo: list[tuple[Any, ...]]
         assert sum(report.passed.values()) + sum(report.decisions.values()) > 0 or not any(s[0] in ("run", "edit") for s in todo)
 
 
-@pytest.mark.xfail(strict=True, reason="the fold asks for the words of trivial parts too, which the key leaves out")
 def test_a_failure_before_or_true_is_looked_up_under_its_own_words(tmp_path: Path) -> None:
     """`make build || true` and `make build` have one key: the cheap filter must not hide the one from the other."""
     workshop = Workshop(tmp_path)

@@ -229,9 +229,6 @@ def test_a_decision_is_explained(agent: Agent) -> None:
     assert proposed["data"]["decision"]["record"] in text
 
 
-@pytest.mark.xfail(
-    strict=True, reason="a batch whose only call was told before adds no event, so the session's turn stands still"
-)
 def test_a_loop_of_one_failing_command_is_asked_about(tmp_path: Path) -> None:
     """Identical failures in turn after turn with nothing changed are several, not one: the third is refused once."""
     agent = Agent(tmp_path)
