@@ -52,12 +52,20 @@ _MARKS: tuple[tuple[str, tuple[str, ...]], ...] = (
         "invalid token",
         "expired token", "token has expired", "bad credentials", "auth login", "publickey", "operation not permitted", "eperm",
         "permissionerror", "not authenticated", "requires authentication", "forbidden", "must be authenticated",
-        "401 unauthorized",
+        "401 unauthorized", "need auth", "be logged in", "active account", "required scopes", "returned error: 401",
+        "returned error: 403", " denied to ",
     )),
     ("resource", (
         "no space left", "out of memory", "heap out of memory", "cannot allocate memory", "oomkilled", "too many open files",
         "disk quota", "quota exceeded", "memoryerror", "enospc", "emfile", "argument list too long", "signal: killed",
     )),
+)  # fmt: skip
+# The tool that ran is of another version than the project asks for, or what it is built on is not there.
+_TOOLCHAIN = (
+    "unsupported engine", "unsupported environment", "unsupported_engine", "node version is incompatible", "node.js version",
+    "requires node", "requires a different python", "requires python", "(running go ", "toolchain not available",
+    "requires rustc", "java_home", "no 'java' command", "unsupported class file", "by a more recent version of the java",
+    "requires xcode", "executable doesn't exist at", "shared libraries", "dyld: ",
 )  # fmt: skip
 # Said about the command line itself, whatever the program is for.
 _MISUSED = (
@@ -97,6 +105,7 @@ _USAGE = (
     "could not find", "needed a single revision",
     "couldn't find", "no configuration file", "specify a command", "bad substitution", "missing argument", "invalid value",
     "no match found", "e404", "http 404", "not found in upstream", "matched no packages", "file not found",
+    "invalid command code", "no available formula", "externally-managed-environment",
 )  # fmt: skip
 _EDIT_MISMATCH = (
     "not found in file", "not been read", "modified since", "unexpectedly modified", "matches of the string",
@@ -133,6 +142,8 @@ def classify(action: Action, output: str, exit_code: int | None, part: Part | No
         if "apply_patch verification failed" in text[:400] or "proposed edit has introduced" in text[:200]:
             return "edit-mismatch"
         return _marked(telling) or ("usage" if any(m in telling for m in (*_USAGE, *_MISUSED, *_MISCALLED)) else "unknown")
+    if any(m in telling for m in _TOOLCHAIN):
+        return "missing-dependency"
     name = program(part) if part is not None else ""
     tested = _tested(action, name, text)
     if tested and not any(m in text.lower() for m in _COLLECTION):

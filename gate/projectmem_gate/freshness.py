@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from projectmem_gate.lines import basename, names
 from projectmem_gate.relevance import (
+    asks_elsewhere,
     complainer,
     is_config,
     is_document,
@@ -146,7 +147,7 @@ def _workspace(record: Record, kind: str, subject: str) -> str:
         return _outward(record, kind, subject)
     if kind != "edit":
         return f"{kind} {subject}".strip() + " since"
-    if is_scratch(subject) and not mentions(record, subject):
+    if (is_scratch(subject) or asks_elsewhere(record)) and not mentions(record, subject):
         return ""
     if is_document(subject) and record.cls in ("build", "test") and not mentions(record, subject) and not reads_documents(record):
         return ""

@@ -145,6 +145,11 @@ def names_own_program(record: Record) -> bool:
     return name not in _EXTERNAL
 
 
+def asks_elsewhere(record: Record) -> bool:
+    """Does the program answer from another machine or from the system, whatever the project's files hold?"""
+    return basename((record.text.split() or [""])[0]).lower() in _ELSEWHERE
+
+
 def complainer(record: Record) -> list[str]:
     """The words before the one that the error quotes: `rtk bun run test`: unrecognized subcommand 'bun' is rtk's complaint."""
     words = record.text.split()
@@ -154,4 +159,10 @@ def complainer(record: Record) -> list[str]:
     return []
 
 
+_ELSEWHERE = names(
+    """
+    gh glab curl wget ssh scp brew apt apt-get apk dnf yum pacman aws gcloud az psql mysql redis-cli systemctl launchctl ps
+    kill pkill lsof xcode-select xcrun security defaults
+    """
+)
 _STARTERS = names("python python3 node deno ruby perl php java tsx ts-node go cargo bun npx dotnet bash sh zsh")

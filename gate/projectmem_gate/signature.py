@@ -29,6 +29,7 @@ _TELLING: tuple[tuple[tuple[str, ...], str], ...] = (
     (("[rejected]", "[remote rejected]"), r"^ ! \[(?:remote )?rejected\]"),
     (("panic: ",), r"^panic: "),
     (("tests finished",), r"tests finished: .*\b[1-9]\d* (?:failed|exceptions)"),
+    (("ERR_PNPM_",), r"^\s*ERR_PNPM_\w+"),
     (("npm ERR!", "npm error"), r"^npm (?:ERR!|error) (?!code |path |errno |command |A complete|syscall |signal |lifecycle )"),
     (("rror: ", "RROR: ", "rror - "), r"^(?:[│|✗\u00d7!] *)?(?:\S+: )?(?:\[?[Ee]rror\]?|ERROR)(?: response from daemon)?: \S"),
     (("rror: ", "xception: "), r"^(?:Uncaught )?[A-Za-z]*(?:Error|Exception)(?: \[\w+\])?: "),

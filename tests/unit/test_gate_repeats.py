@@ -192,3 +192,44 @@ class TestScripts:
         source = 'const patch = "*** Begin Patch\\n*** Update File: /w/a.go\\n@@\\n-x\\n...[+117]'
         calls = [("gofmt -w a.go", "a.go:3:1: expected declaration", 2), (("exec", {"input": source}), "Script completed", 0)]
         assert last(*calls, ("gofmt -w a.go", "", 0)) == "allow"
+
+
+NODE = (
+    "ERR_PNPM_UNSUPPORTED_ENGINE  Unsupported environment (bad pnpm and/or Node.js version)\nExpected version: >=22\nGot: v20.1.0"
+)
+BEYOND_EDITS = [
+    ("pnpm install", NODE, 1),
+    ("go build ./...", "go: go.mod requires go >= 1.25 (running go 1.22.1; GOTOOLCHAIN=local)", 1),
+    ("./gradlew test", "ERROR: JAVA_HOME is not set and no 'java' command could be found in your PATH.", 1),
+    ("npx playwright test", "browserType.launch: Executable doesn't exist at /root/.cache/ms-playwright/chromium", 1),
+    ("python3.12 -m venv .v", "python3.12: command not found", 127),
+    ("gh project list", "error: your authentication token is missing required scopes [read:project]", 1),
+    ("npm publish", "npm error code ENEEDAUTH\nnpm error need auth This command requires you to be logged in", 1),
+    ("kubectl foo", 'error: unknown command "foo" for "kubectl"', 1),
+    ("make foo", "make: *** No rule to make target 'foo'.  Stop.", 2),
+    ("brew install foo", 'Error: No available formula with the name "foo".', 1),
+    ("gh pr merge 12", "GraphQL: Pull request is not mergeable: the base branch policy prohibits the merge", 1),
+    ("pip install foo", "error: externally-managed-environment\n\n\u00d7 This environment is externally managed", 1),
+]
+
+
+class TestBeyondEdits:
+    """A wrong tool version, a missing command, a subcommand that is not there: no edit of a source file mends these."""
+
+    @pytest.mark.parametrize(("command", "said", "code"), BEYOND_EDITS)
+    def test_an_edit_of_a_source_file_mends_nothing(self, command: str, said: str, code: int) -> None:
+        call = (command, said, code)
+        assert last(call, (edit("a", "b", "/w/src/x.ts"), "ok", None), call) == "warn"
+
+    @pytest.mark.parametrize(
+        ("call", "mend"),
+        [
+            (BEYOND_EDITS[0], ("nvm install 22", "Now using node v22", 0)),
+            (BEYOND_EDITS[1], (edit("go 1.25", "go 1.22", "/w/go.mod"), "ok", None)),
+            (BEYOND_EDITS[3], ("npx playwright install", "downloaded", 0)),
+            (BEYOND_EDITS[5], ("gh auth refresh -s read:project", "Authentication complete.", 0)),
+            (BEYOND_EDITS[8], (edit("a:", "foo:", "/w/Makefile"), "ok", None)),
+        ],
+    )
+    def test_what_mends_it_is_heeded(self, call: tuple[Any, ...], mend: tuple[Any, ...]) -> None:
+        assert last(call, mend, call) == "allow"
