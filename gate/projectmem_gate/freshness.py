@@ -179,7 +179,14 @@ def _missing(record: Record, kind: str, subject: str) -> str:
         return "" if basename(subject.split(" ")[0]).lower() in _NO_INSTALLER else f"{subject or 'a program'} ran since"
     if kind == "edit" and (is_config(subject) or is_profile(subject) or mentions(record, subject) or _provides(record, subject)):
         return f"{basename(subject)} was edited"
+    if kind == "edit" and _within(record) and not is_scratch(subject) and not is_document(subject):
+        return f"{basename(subject)} was edited"
     return ""
+
+
+def _within(record: Record) -> bool:
+    """Is the missing module one of the project's own (`./util`, `@/lib/x`, `.models`)? Then its importer may be at fault."""
+    return any(f"{quote}{own}" in record.excerpt for quote in "'\"`" for own in ("./", "../", "@/", "~/", "#/", "."))
 
 
 def _provides(record: Record, path: str) -> bool:

@@ -233,3 +233,11 @@ class TestBeyondEdits:
     )
     def test_what_mends_it_is_heeded(self, call: tuple[Any, ...], mend: tuple[Any, ...]) -> None:
         assert last(call, mend, call) == "allow"
+
+    def test_a_module_of_the_project_may_be_mended_by_any_source(self) -> None:
+        call = ("node dist/app.js", "Error: Cannot find module './lib/util'\nRequire stack:\n- /w/dist/app.js", 1)
+        assert last(call, (edit("a", "b", "/w/src/x.ts"), "ok", None), call) == "allow"
+
+    def test_a_package_from_outside_is_not(self) -> None:
+        call = ("bun test", "error: Cannot find module 'left-pad' from '/w/src/a.ts'", 1)
+        assert last(call, (edit("a", "b", "/w/src/x.ts"), "ok", None), call) == "warn"
