@@ -10,27 +10,43 @@ UPDATE raw SET data = NULL WHERE id IN (SELECT erased FROM erasures);
 INSERT INTO events
 SELECT id, stream, seq, at_us, session, agent, harness, model, origin, ts, batch, kind, data IS NULL FROM raw;
 
+-- culprit: the part that the failure is known to be of; main: the part a call is about where none is, the last that is not
+-- trivial. lone: a call of one part, which is most of them and needs none of the work below.
 CREATE TEMP TABLE finished AS
-SELECT * EXCLUDE (data, kind, ts, batch, hash), json_transform(data, '{
-    "call": "VARCHAR", "tool": "VARCHAR", "kind": "VARCHAR", "cwd": "VARCHAR", "key": "VARCHAR", "failed_key": "VARCHAR",
-    "text": "VARCHAR", "outcome": "VARCHAR", "exit_code": "BIGINT", "class": "VARCHAR", "signature": "VARCHAR",
-    "excerpt": "VARCHAR", "duration_ms": "BIGINT", "turn": "BIGINT", "source": "VARCHAR", "joins": ["VARCHAR"],
-    "parts": [{"key": "VARCHAR", "family": "VARCHAR", "text": "VARCHAR", "trivial": "BOOLEAN", "paths": ["VARCHAR"]}]
-}') AS d
-FROM raw WHERE kind = 'action.finished' AND data IS NOT NULL;
+SELECT *, coalesce(len(d.parts) = 1 AND d.parts[1].key = d.key AND d.key <> '', false) AS lone,
+    CASE WHEN lone THEN NULL ELSE list_filter(d.parts, lambda p: p.key = d.failed_key AND d.failed_key <> '')[1] END AS culprit,
+    CASE WHEN lone THEN d.parts[1]
+        ELSE coalesce(list_filter(d.parts, lambda p: NOT coalesce(p.trivial, false))[-1], d.parts[-1]) END AS main
+FROM (
+    SELECT id, stream, seq, at_us, session, agent, harness, model, origin, json_transform(data, '{
+        "call": "VARCHAR", "tool": "VARCHAR", "kind": "VARCHAR", "cwd": "VARCHAR", "key": "VARCHAR", "failed_key": "VARCHAR",
+        "text": "VARCHAR", "outcome": "VARCHAR", "exit_code": "BIGINT", "class": "VARCHAR", "signature": "VARCHAR",
+        "excerpt": "VARCHAR", "duration_ms": "BIGINT", "turn": "BIGINT", "source": "VARCHAR", "joins": ["VARCHAR"],
+        "parts": [{"key": "VARCHAR", "family": "VARCHAR", "text": "VARCHAR", "trivial": "BOOLEAN", "paths": ["VARCHAR"]}]
+    }') AS d
+    FROM raw WHERE kind = 'action.finished' AND data IS NOT NULL
+);
 
 INSERT INTO actions
 SELECT
     id, stream, seq, at_us, session, agent, harness, model, origin,
     coalesce(d."call", ''), coalesce(d.tool, ''), coalesce(d.kind, ''), coalesce(d.cwd, ''), coalesce(d.key, ''),
-    coalesce(d.failed_key, ''), coalesce(d.text, ''),
-    coalesce(coalesce(list_filter(d.parts, lambda p: p.key = d.failed_key)[1],
-        list_filter(d.parts, lambda p: NOT coalesce(p.trivial, false))[-1], d.parts[-1]).family, ''),
+    coalesce(d.failed_key, ''), coalesce(d.text, ''), coalesce(culprit.family, main.family, ''),
     coalesce(d.outcome, ''), d.exit_code, coalesce(d."class", ''), coalesce(d.signature, ''), coalesce(d.excerpt, ''),
     d.duration_ms, coalesce(d.turn, -1), coalesce(d.source, '')
 FROM finished;
 
--- The failed part (where one is to blame) and the whole call: fold._entries_failed.
+INSERT INTO entries
+SELECT
+    id, stream, seq, at_us, session, agent, harness, model, origin, d.key, CASE d.outcome WHEN 'ok' THEN 'ok' ELSE 'fail' END, 'part',
+    left(coalesce(d.text, ''), 400), coalesce(main.family, ''), d.exit_code,
+    CASE d.outcome WHEN 'ok' THEN '' ELSE coalesce(d."class", '') END,
+    CASE d.outcome WHEN 'ok' THEN '' ELSE left(coalesce(d.signature, ''), 200) END,
+    CASE d.outcome WHEN 'ok' THEN '' ELSE left(coalesce(d.excerpt, ''), 300) END,
+    d.duration_ms, coalesce(d."call", ''), coalesce(d.turn, -1), 0, '', '', list_sort(list_distinct(coalesce(main.paths, [])))
+FROM finished WHERE lone AND d.outcome IN ('ok', 'failed');
+
+-- Of the others that failed: the part to blame (where one is) and the whole call: fold._entries_failed.
 INSERT INTO entries
 SELECT
     id, stream, seq, at_us, session, agent, harness, model, origin, hit.key, 'fail', hit.role, left(coalesce(hit.text, ''), 400),
@@ -38,53 +54,41 @@ SELECT
     left(coalesce(d.excerpt, ''), 300), d.duration_ms, coalesce(d."call", ''), coalesce(d.turn, -1), 0, '', '',
     list_sort(list_distinct(coalesce(hit.paths, [])))
 FROM (
-    SELECT f.*, unnest(hits) AS hit
-    FROM (
-        SELECT *, list_concat(
-            CASE WHEN blamed THEN [{'key': culprit.key, 'role': 'part', 'text': culprit.text, 'family': culprit.family,
-                'paths': culprit.paths}] ELSE [] END,
-            CASE WHEN d.key <> '' THEN [{'key': d.key,
-                'role': CASE WHEN blamed THEN 'chain' WHEN len(d.parts) > 1 THEN 'whole' ELSE 'part' END, 'text': d.text,
-                'family': coalesce(culprit.family, main.family),
-                'paths': flatten(list_transform(d.parts, lambda p: coalesce(p.paths, [])))}] ELSE [] END
-        ) AS hits
-        FROM (SELECT *, coalesce(culprit.key <> d.key, false) AS blamed FROM (
-            SELECT *, CASE WHEN d.failed_key <> '' THEN list_filter(d.parts, lambda p: p.key = d.failed_key)[1] END AS culprit,
-                coalesce(list_filter(d.parts, lambda p: NOT coalesce(p.trivial, false))[-1], d.parts[-1]) AS main
-            FROM finished WHERE d.outcome = 'failed'
-        ))
-    ) f
+    SELECT *, unnest(list_concat(
+        CASE WHEN blamed THEN [{'key': culprit.key, 'role': 'part', 'text': culprit.text, 'family': culprit.family,
+            'paths': culprit.paths}] ELSE [] END,
+        CASE WHEN d.key <> '' THEN [{'key': d.key,
+            'role': CASE WHEN blamed THEN 'chain' WHEN len(d.parts) > 1 THEN 'whole' ELSE 'part' END, 'text': d.text,
+            'family': coalesce(culprit.family, main.family),
+            'paths': flatten(list_transform(d.parts, lambda p: coalesce(p.paths, [])))}] ELSE [] END
+    )) AS hit
+    FROM (SELECT *, coalesce(culprit.key <> d.key, false) AS blamed FROM finished WHERE d.outcome = 'failed' AND NOT lone)
 );
 
--- The whole call, and the parts that certainly ran and succeeded (the trailing && run): fold._entries_ok.
+-- Of the others that succeeded: the whole call, and the parts that certainly ran (the trailing && run): fold._entries_ok.
 INSERT INTO entries
 SELECT
     id, stream, seq, at_us, session, agent, harness, model, origin, hit.key, 'ok', hit.role, left(coalesce(hit.text, ''), 400),
     coalesce(hit.family, ''), d.exit_code, '', '', '', d.duration_ms, coalesce(d."call", ''), coalesce(d.turn, -1), 0, '', '',
     list_sort(list_distinct(coalesce(hit.paths, [])))
 FROM (
-    SELECT f.*, unnest(hits) AS hit
-    FROM (
-        SELECT *, list_concat(
-            CASE WHEN d.key <> '' THEN [{'key': d.key, 'role': CASE WHEN n > 1 THEN 'whole' ELSE 'part' END, 'text': d.text,
-                'family': main.family,
-                'paths': flatten(list_transform(d.parts, lambda p: coalesce(p.paths, [])))}] ELSE [] END,
-            list_transform(list_distinct(list_transform(sure, lambda p: p.key)), lambda k: {
-                'key': k, 'role': 'part', 'text': list_filter(sure, lambda p: p.key = k)[1].text,
-                'family': list_filter(sure, lambda p: p.key = k)[1].family,
-                'paths': list_filter(sure, lambda p: p.key = k)[1].paths})
-        ) AS hits
-        FROM (SELECT *, list_filter(d.parts[n - run + 1 : n], lambda p: run > 0 AND NOT coalesce(p.trivial, false)
-                AND coalesce(p.key, '') NOT IN ('', coalesce(d.key, ''))) AS sure FROM (
-            SELECT *, CASE WHEN coalesce(stop, 0) = 0 THEN n WHEN list_reverse(d.joins)[stop] = '||' THEN stop - 1 ELSE stop END AS run
-            FROM (
-                SELECT *, len(d.parts) AS n,
-                    coalesce(list_filter(d.parts, lambda p: NOT coalesce(p.trivial, false))[-1], d.parts[-1]) AS main,
-                    list_position(list_transform(list_reverse(d.joins), lambda j: j <> '&&'), true) AS stop
-                FROM finished WHERE d.outcome = 'ok'
-            )
-        ))
-    ) f
+    SELECT *, unnest(list_concat(
+        CASE WHEN d.key <> '' THEN [{'key': d.key, 'role': CASE WHEN n > 1 THEN 'whole' ELSE 'part' END, 'text': d.text,
+            'family': main.family,
+            'paths': flatten(list_transform(d.parts, lambda p: coalesce(p.paths, [])))}] ELSE [] END,
+        list_transform(list_distinct(list_transform(sure, lambda p: p.key)), lambda k: {
+            'key': k, 'role': 'part', 'text': list_filter(sure, lambda p: p.key = k)[1].text,
+            'family': list_filter(sure, lambda p: p.key = k)[1].family,
+            'paths': list_filter(sure, lambda p: p.key = k)[1].paths})
+    )) AS hit
+    FROM (SELECT *, list_filter(d.parts[n - run + 1 : n], lambda p: run > 0 AND NOT coalesce(p.trivial, false)
+            AND coalesce(p.key, '') NOT IN ('', coalesce(d.key, ''))) AS sure FROM (
+        SELECT *, CASE WHEN coalesce(stop, 0) = 0 THEN n WHEN list_reverse(d.joins)[stop] = '||' THEN stop - 1 ELSE stop END AS run
+        FROM (
+            SELECT *, len(d.parts) AS n, list_position(list_transform(list_reverse(d.joins), lambda j: j <> '&&'), true) AS stop
+            FROM finished WHERE d.outcome = 'ok' AND NOT lone
+        )
+    ))
 );
 
 DROP TABLE finished;
