@@ -7,7 +7,7 @@ import platform
 import sys
 from pathlib import Path
 
-SECTIONS = ("hook", "recording")
+SECTIONS = ("hook", "recording", "projections")
 
 
 def main() -> int:
