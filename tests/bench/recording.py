@@ -8,9 +8,10 @@ import time
 from statistics import median
 from typing import Any
 
+from projectmem_logs.home import init_home
+
 from projectmem.place import Place
 from projectmem.writing import append
-from projectmem_logs.home import init_home
 
 SMALL, LARGE = 200, 100_000
 ROUNDS, PER_ROUND = 15, 20

@@ -55,9 +55,7 @@ def test_head_agrees_with_git_in_every_storage(tmp_path: Path) -> None:
     assert facts.head_of(str(tmp_path / ".git" / "worktrees" / "wt"), str(tmp_path / ".git")) == second
 
 
-@pytest.mark.parametrize(
-    "head", ["", "ref: refs/../../x", "ref: /etc/passwd", "ref: refs/heads/.invalid", "\x00\xff", "abc"]
-)
+@pytest.mark.parametrize("head", ["", "ref: refs/../../x", "ref: /etc/passwd", "ref: refs/heads/.invalid", "\x00\xff", "abc"])
 def test_unreadable_head_is_unknown(tmp_path: Path, head: str) -> None:
     """Damage and reftable repositories are not taken for a commit, nor for none."""
     (tmp_path / ".git").mkdir()
