@@ -66,12 +66,7 @@ def mcp_part(tool: str, fields: Any, escalated: bool, sha: str = "") -> Part:
     """An MCP call: server, tool, arguments."""
     server, name = mcp_name(tool)
     body = sha or canonical(fields)
-    strings: list[str] = []
-    if isinstance(fields, dict) and not sha:
-        strings = [
-            v for k, v in sorted(fields.items()) if isinstance(v, str) and v.isascii() and 0 < len(v) <= 60 and "secret" not in v
-        ]
-    words = pick(s for s in strings if "\\" not in s and "'" not in s and '"' not in s)
+    words = () if sha else argument_words(fields)
     parts = ["mcp", server, name, body] + (["escalated"] if escalated else [])
     family = f"{server} {name}".strip()[:80]
     return Part(
@@ -148,7 +143,7 @@ def read_part(tool: str, kind: str, fields: dict[str, Any], roots: Roots, cwd: s
     parts = [kind, plain(tool), path, canonical(rest)] + (["escalated"] if escalated else [])
     shown = f"{tool} {path} {canonical(rest) if rest else ''}".strip()
     effects = (("read", path),) if kind == "read" and path else ()
-    words = file_words(path) if path else ()
+    words = (file_words(path) if path else ()) or argument_words(rest)
     return Part(
         key_of(*parts),
         kind,
@@ -166,4 +161,25 @@ def other_part(tool: str, fields: Any, sha: str, escalated: bool) -> Part:
         fields = {k: v for k, v in fields.items() if k not in NOISE or k in ("prompt", "session_id")}
     body = sha or canonical(fields)
     parts = ["other", plain(tool), body if len(body) < 4096 else text_digest(body)] + (["escalated"] if escalated else [])
-    return Part(key_of(*parts), "other", plain(tool)[:80] or "other", f"{tool} {body}"[:400])
+    words = () if sha else argument_words(fields)
+    return Part(key_of(*parts), "other", plain(tool)[:80] or "other", f"{tool} {body}"[:400], words)
+
+
+def argument_words(fields: Any) -> tuple[str, ...]:
+    """Hint words of arguments that are compared as they stand: of their short strings, else of their names.
+
+    A string that held a secret is passed over: the hook's first look is at the input as it came.
+    """
+    names: list[str] = []
+    strings: list[str] = []
+    todo = [fields]
+    while todo and len(names) + len(strings) < 200:
+        value = todo.pop(0)
+        if isinstance(value, dict):
+            names += [k for k in sorted(value) if isinstance(k, str) and value[k] is not None and "secret" not in k]
+            todo += [value[k] for k in sorted(value, key=str)]
+        elif isinstance(value, list):
+            todo += value
+        elif isinstance(value, str) and 0 < len(value) <= 200 and "secret" not in value:
+            strings.append(value)
+    return pick([*strings, *names])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from projectmem_gate import calls, file_calls, payloads, scripted, tools
 from projectmem_gate.commands import build, feeds
+from projectmem_gate.hints import pick
 from projectmem_gate.keys import key_of, text_digest
 from projectmem_gate.model import Action, Part
 from projectmem_gate.paths import Roots
@@ -213,7 +214,8 @@ def _whole(tool: str, text: str, sha: str, roots: Roots, cwd: str, away: bool, p
         effects[("any", "shell")] = None
     fields = ["sh", cwd, "verbatim", sha or text] + (["escalated"] if away else [])
     family = family or " ".join(text.split()[:1])[:80] or "shell"
-    part = Part(key_of(*fields), "sh", family, text[:_TEXT_CAP], (), tuple(paths)[:32], tuple(effects)[:32], not text)
+    words = () if sha or "secret" in text else pick(sorted(set(text[:4096].split()[:-1]), key=lambda w: (-len(w), w))[:32])
+    part = Part(key_of(*fields), "sh", family, text[:_TEXT_CAP], words, tuple(paths)[:32], tuple(effects)[:32], not text)
     return Action(tool, "sh", cwd, part.key, part.text, (part,), (), parsed, away)
 
 
