@@ -2,7 +2,8 @@
 
 As labelled, then with the labels of labels.json corrected (its reasons are beside them): failures that an output filter
 hid count as failures, pairs that are not the same action are left out, and two moments count as changed. Then each source
-alone, with the scorer's 95 % Wilson intervals.
+alone, with the scorer's 95 % Wilson intervals. The corrections were drawn up with the gate's answers in view, so the first
+column is the one to believe and the second says how much of its gap lies in the labels.
 """
 
 from __future__ import annotations
