@@ -142,6 +142,10 @@ def verdict(
         mine = [e for e in asks if (e["session"], e["agent"]) == (session.session, session.agent)]
         passed = [order(e) for e in mine if e["t"] == "pass"]
         for e in mine:
+            beside = (session.call and session.call == e["call"]) or 0 <= e["turn"] == session.turn
+            if e["t"] == "pass" and top[2] <= e["at"] and beside:
+                return "allow", top[3]
+        for e in mine:
             meant = 0 <= e["turn"] < session.turn or now - e["at"] >= 2 * S
             fresh = e["t"] == "ask" and top[2] <= e["at"] <= now and all(order(e) > p for p in passed)
             if fresh and meant and not (session.call and session.call == e["call"]):

@@ -329,7 +329,10 @@ def _meant(action: Action, record: Record | None, session: Session, now: int, as
         for e in mine
         if e.get("t") == "ask" and (e.get("at") or 0) <= now and (record is None or (e.get("at") or 0) >= record.at)
     ]
-    passed = max((history.order(e) for e in mine if e.get("t") == "pass"), default=(0, "", 0))
+    passes = [e for e in mine if e.get("t") == "pass"]
+    if any((record is None or (e.get("at") or 0) >= record.at) and _one_call(e, session) for e in passes):
+        return True  # this call has passed: it is told by a second hook, or was made beside it
+    passed = max((history.order(e) for e in passes), default=(0, "", 0))
     for e in asked:
         if history.order(e) <= passed:
             continue
@@ -340,3 +343,9 @@ def _meant(action: Action, record: Record | None, session: Session, now: int, as
         if later or now - (e.get("at") or 0) >= REPEAT_US:
             return True
     return False
+
+
+def _one_call(entry: Mapping[str, Any], session: Session) -> bool:
+    """Is `entry` of the very call that is asked about, or of one in the same batch?"""
+    turn = entry.get("turn")
+    return bool(session.call and entry.get("call") == session.call) or (isinstance(turn, int) and 0 <= turn == session.turn)

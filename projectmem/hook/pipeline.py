@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     Answer = dict[str, Any] | None
 
+READS_MAX = 8  # tries at a state that nobody writes to meanwhile, so that replay finds what was decided on
+
 
 def run(place: Place, payload: Payload, now: int) -> Answer:
     """The harness's answer to `payload`, None for none. Raises what the log and the snapshot raise; entry.py catches it."""
@@ -68,8 +70,12 @@ def _check(place: Place, state: Snapshot, payload: Payload, call: Call, now: int
     action = identified(place, call)
     asker = Session(call["session"], call["agent"], call["harness"], call["call"], turn_of(state, call["session"]))
     policy = policy_of(state)
-    cursor = state.cursor()
-    decision, facts, records = assess(state, action, asker, Disk(place, env("PATH")), policy, now)
+    disk = Disk(place, env("PATH"))
+    for _ in range(READS_MAX):
+        cursor = state.cursor()
+        decision, facts, records = assess(state, action, asker, disk, policy, now)
+        if state.cursor() == cursor:  # else a parallel call wrote in between: what was read is not the log as of the cursor
+            break
     if not records and decision.verdict == "allow":
         note(state, call, {"t0": now, "as_of": cursor})
         return None

@@ -105,6 +105,43 @@ def test_parallel_repeats_of_a_refused_call_are_one_ask(hooked: Any) -> None:
     assert [answer and answer.get("permissionDecision") for answer in said] == ["deny", "deny"]
 
 
+def test_a_repeat_told_by_two_hooks_or_made_twice_in_parallel_passes_as_one(hooked: Any) -> None:
+    """Where one of them were asked again, a call that is meant could never run."""
+    _costly(hooked)
+    call = hooked.call(BUILD)
+    said = hooked.before(call, "two")
+    assert said is not None
+    hooked.batch([(call, f"PreToolUse:Bash hook error: {said['permissionDecisionReason']}")], "two")
+    again = hooked.call(BUILD)
+    assert [hooked.before(again, "two") for _ in range(2)] == [None, None]
+    assert hooked.before(hooked.call(BUILD), "two") is None
+    hooked.batch([(again, ERROR)], "two")
+    asked = hooked.before(hooked.call(BUILD), "two")
+    assert asked is not None
+    assert asked.get("permissionDecision") == "deny"
+
+
+def test_a_decision_is_taken_on_the_log_as_of_what_it_says(hooked: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a parallel call writes while this one reads does not make the replay find another decision."""
+    from projectmem import replay
+    from projectmem.hook import judge
+
+    hooked.run(BUILD, ERROR)
+    real, writes = judge.assess, iter(["b", "c"])
+
+    def assess(*args: Any, **more: Any) -> Any:
+        for session in writes:
+            hooked.run(BUILD, ERROR, session)
+            break
+        return real(*args, **more)
+
+    monkeypatch.setattr(judge, "assess", assess)
+    assert hooked.before(hooked.call(BUILD), "two") is not None
+    proposed = hooked.events("action.proposed")[-1]["data"]
+    assert proposed["as_of"] == {hooked.events()[-2]["stream"]: hooked.events()[-2]["seq"]}
+    assert replay.replay_log(str(hooked.home), root=str(hooked.root), verify=True).ok
+
+
 def test_another_agent_s_ask_is_not_this_one_s(hooked: Any) -> None:
     """A subagent of the same session is asked for itself."""
     _costly(hooked)
