@@ -45,3 +45,11 @@ class SpooledError(LogError):
     def __init__(self, path: str, message: str) -> None:
         super().__init__(message)
         self.path = path
+
+
+class CheckpointError(LogError):
+    """Bytes that are no checkpoint or key, a key that may not be used, or a checkpoint that must not be signed."""
+
+
+class ErasureError(LogError):
+    """An erasure that could not be carried out to its end; what is left is done by the next attempt."""
