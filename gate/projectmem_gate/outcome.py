@@ -6,7 +6,7 @@ that a pipe, `|| true` or a later command hides is one, where the program's own 
 
 from __future__ import annotations
 
-from projectmem_gate import failures, signature
+from projectmem_gate import failures, history, signature
 from projectmem_gate.benign import is_benign, last_group
 from projectmem_gate.blame import blamed, culprit, filter_failed, hidden, shell_error
 from projectmem_gate.lines import clean, names, program, rx, subcommand, tail_lines
@@ -15,6 +15,9 @@ from projectmem_gate.telling import quotes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
     from projectmem_gate.model import Action
 
 _NOT_FAILURES = {
@@ -104,6 +107,35 @@ def judge(
     return _failed(action, exit_code, text, culprit(action, exit_code, text), error_kind)
 
 
+def covers_exit(action: Action, index: int = -1) -> bool:
+    """Is the exit code of a part (of any, for -1) not the call's: behind a filter, or before `;`, `||`, `|` or `&`?"""
+    if action.kind != "sh":
+        return False
+    indexes = range(len(action.parts)) if index < 0 else (index,)
+    return any("|" in action.parts[i].variant or any(join != "&&" for join in action.joins[i:]) for i in indexes)
+
+
+def again(action: Action, outcome: Outcome, output: str, entries: Mapping[str, Sequence[Mapping[str, Any]]]) -> Outcome:
+    """`outcome`, or the failure it hides: a part whose exit code is covered printed the very error that is on record for it.
+
+    entries  key -> history entries of the action's keys. Without this a failing build behind `| tail` would clear its record.
+    """
+    if outcome.outcome != OK or not entries or not covers_exit(action):
+        return outcome
+    text = clean(output)
+    if not _looks_failed(text, len(text)):
+        return outcome
+    for key in action.keys:
+        last = max((e for e in entries.get(key, ()) if e.get("t") in ("fail", "ok")), key=history.order, default={})
+        index = next((i for i, part in enumerate(action.parts) if part.key == key), -1)
+        if last.get("t") != "fail" or not covers_exit(action, index) or (index >= 0 and _only_shows(action, index)):
+            continue
+        known = last.get("sig") or ""
+        if _looks_failed(known) and signature.signature(last.get("cls") or "", text) == known:
+            return Outcome(FAILED, outcome.exit_code, last.get("cls") or "unknown", known, signature.excerpt(text), index)
+    return outcome
+
+
 def _failed(action: Action, exit_code: int | None, text: str, index: int, error_kind: str) -> Outcome:
     part = action.parts[index] if 0 <= index < len(action.parts) else None
     cls = failures.classify(action, text, exit_code, part, error_kind)
@@ -187,8 +219,8 @@ def _own_errors(action: Action, indexes: list[int], text: str) -> bool:
     return (bool(lines) and all(line.startswith(own) for line in lines)) or shell_error(text) != ""
 
 
-def _looks_failed(text: str) -> bool:
-    last = " ".join(tail_lines(text, 3)).lower()
+def _looks_failed(text: str, lines: int = 3) -> bool:
+    last = " ".join(tail_lines(text, lines)).lower()
     return any(
         m in last for m in ("error", "fail", "fatal", "not found", "no such", "cannot", "denied", "traceback", "***", "panic")
     )

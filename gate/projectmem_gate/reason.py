@@ -15,6 +15,9 @@ _ROOMY, _TIGHT = (70, 130, 80, 24), (44, 64, 44, 16)
 _PATTERN, _HUMAN = 70, 160
 ID_CHARS = 18  # of a UUIDv7: the millisecond and 12 bits more; the first 8 alone are shared by all events of a minute
 
+REFUSED_ONCE = "Refused once; repeat the call unchanged if you mean it."
+PERSON_ASKED = "A person is asked whether it may run."
+
 SECOND = 1_000_000
 _SPANS = ((86_400, "day", "days"), (3600, "h", "h"), (60, "min", "min"))
 
@@ -26,12 +29,16 @@ def render(finding: Finding, by: str, remedy: Mapping[str, str], now: int) -> st
     for room in (_ROOMY, _TIGHT):
         lines = _human(finding) if record is None else _recorded(finding, record, remedy, now, room)
         if finding.verdict == "ask":
-            mean_it = "Refused once; repeat the call unchanged if you mean it."
-            lines.append(mean_it if by == "agent" else "A person is asked whether it may run.")
+            lines.append(REFUSED_ONCE if by == "agent" else PERSON_ASKED)
         text = "\n".join(lines)
         if len(text) <= MAX_CHARS:
             break
     return text[:MAX_CHARS]
+
+
+def told_afterwards(text: str) -> str:
+    """A reason that is read after the call: the gate stopped nothing, so it says nothing of that."""
+    return text.removesuffix(REFUSED_ONCE).removesuffix(PERSON_ASKED).rstrip("\n")
 
 
 def _human(finding: Finding) -> list[str]:

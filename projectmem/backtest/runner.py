@@ -18,7 +18,7 @@ from projectmem_projections.memory import MemoryState
 
 from projectmem.backtest.model import Problems, Repository, Step
 from projectmem.hook.drafts import finished_draft, proposed_draft
-from projectmem.hook.finish import judged
+from projectmem.hook.finish import judged, seen_again
 from projectmem.hook.judge import Unchanged, assess
 
 STREAM = "backtest"
@@ -92,7 +92,7 @@ class Replay:
         return decision
 
     def _learn(self, step: Step, call: dict[str, Any], action: Any, cursor: dict[str, int]) -> str:
-        outcome = judged(call, action, {})
+        outcome = seen_again(self.state, call, action, judged(call, action, {}))
         self.summary.outcomes[outcome.outcome] += 1
         if outcome.cls:
             self.summary.classes[outcome.cls] += 1

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from projectmem_projections.snapshot import Snapshot
 
     from projectmem.hook.claude_code import Call, Payload
+    from projectmem.hook.judge import State
     from projectmem.place import Place
 
     Draft = dict[str, Any]
@@ -90,12 +91,14 @@ def record_call(place: Place, state: Snapshot, call: Call, before: dict[str, Any
 
 def _draft(place: Place, state: Snapshot, call: Call, before: dict[str, Any], now: int) -> tuple[Draft, Action]:
     """The `action.finished` draft of one call. `before` is the note of the event before it."""
+    from projectmem_logs.canonical import sanitize
+
     from projectmem.hook.drafts import finished_draft
     from projectmem.hook.state import identified, redactor
 
     action = identified(place, call)
-    call["output"] = redactor(place).text(call["output"])
-    outcome = judged(call, action, before)
+    call["output"] = redactor(place).text(sanitize(call["output"]))  # a client cuts long output in the middle of a character
+    outcome = seen_again(state, call, action, judged(call, action, before))
     if call["duration_ms"] is None and isinstance(before.get("t0"), int):
         call["duration_ms"] = max(0, (now - before["t0"]) // 1000)
     facts = disk_facts(place, state, action, outcome, call["output"], now) if outcome.outcome == "failed" else {}
@@ -126,6 +129,15 @@ def judged(call: Call, action: Action, before: dict[str, Any]) -> Outcome:
     )
 
 
+def seen_again(state: State, call: Call, action: Action, outcome: Outcome) -> Outcome:
+    """The outcome, or the failure on record that shows again in the output of a call whose exit code is not its own."""
+    from projectmem_gate import outcome as outcomes
+
+    if outcome.outcome != "ok" or not outcomes.covers_exit(action):
+        return outcome
+    return outcomes.again(action, outcome, call["output"], state.entries(action.keys))
+
+
 def disk_facts(place: Place, state: Snapshot, action: Action, outcome: Outcome, output: str, now: int) -> dict[str, Any]:
     """FACTS of a failure that has just happened (see facts.py)."""
     from projectmem.hook.facts import Disk, missing_programs
@@ -148,4 +160,8 @@ def _spoken(place: Place, state: Snapshot, call: Call, action: Action, now: int)
         return []
     asker = Session(call["session"], call["agent"], call["harness"], call["call"], turn_of(state, call["session"]))
     decision, _, _ = assess(state, action, asker, Disk(place), policy, now)
-    return [decision.reason] if decision.verdict != "allow" and decision.reason else []
+    if decision.verdict == "allow" or not decision.reason:
+        return []
+    from projectmem_gate.reason import told_afterwards
+
+    return [told_afterwards(decision.reason)]

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from projectmem.hook import degraded
+
 BUILD = "npm run build"
 ERROR = "Exit code 2\nsrc/app.ts(3,5): error TS2304: Cannot find name 'x'.\nnpm error code 2"
 
@@ -183,6 +185,44 @@ def test_an_edit_that_was_refused_again_is_spoken_of_after_it(hooked: Any) -> No
     assert reply is not None
     assert reply["hookSpecificOutput"]["hookEventName"] == "PostToolBatch"
     assert "a.txt" in reply["hookSpecificOutput"]["additionalContext"]
+    hooked.batch([({**edit, "tool_use_id": "e3"}, refused)], "three")
+    reply = hooked.batch([({**edit, "tool_use_id": "e4"}, refused)], "four")
+    assert reply is not None
+    said = reply["hookSpecificOutput"]["additionalContext"]
+    assert "times in a row" in said
+    assert "Refused once" not in said, "the client refused it, not the gate"
+
+
+@pytest.mark.parametrize("piped", [f"{BUILD} 2>&1 | tail -5", f"{BUILD}; echo done"])
+def test_the_same_error_behind_a_filter_does_not_clear(hooked: Any, piped: str) -> None:
+    """The exit code is the filter's: what the output shows again is on record, and is no success."""
+    error = "Exit code 1\n> shop build\nError: Missing environment variable API_URL\n    at build.js:1"
+    for _ in range(2):
+        hooked.run(BUILD, error)
+    call = hooked.call(piped)
+    hooked.batch([(call, "> shop build\nError: Missing environment variable API_URL\n    at build.js:9")])
+    last = hooked.events("action.finished")[-1]["data"]
+    assert (last["outcome"], last["class"]) == ("failed", "build")
+    said = hooked.before(hooked.call(BUILD), "two")
+    assert said is not None
+    assert "3 times in a row" in said["permissionDecisionReason"]
+    hooked.batch([(hooked.call(piped), "> shop build\nbuilt in 3 s")], "two")
+    assert hooked.before(hooked.call(BUILD), "three") is None
+
+
+def test_half_a_character_at_the_cut_of_an_output(hooked: Any) -> None:
+    """A client counts UTF-16 units when it cuts a long output."""
+    hooked.run(BUILD, "Exit code 1\nError: no \ud83d")
+    assert hooked.events("gate.degraded") == []
+    assert hooked.events("action.finished")[-1]["data"]["outcome"] == "failed"
+
+
+def test_what_the_hook_writes_is_its_owner_s_alone(hooked: Any) -> None:
+    """As a log may hold what a command printed."""
+    hooked.run(BUILD, "Exit code 1\nError: no")
+    degraded.event(hooked.place, "one", "claude-code", hooked.now, "test", "something broke")
+    assert degraded.first_time(str(hooked.home), "one")
+    assert [str(p) for p in hooked.home.rglob("*") if p.is_file() and p.stat().st_mode & 0o077] == []
 
 
 def test_subagents_are_told_apart(hooked: Any) -> None:
