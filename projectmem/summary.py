@@ -6,6 +6,7 @@ corpus and the newer tail of the log (no DuckDB, no numpy). Deterministic for a 
 
 from __future__ import annotations
 
+from projectmem_projections.documents import FAILS_KEPT
 from projectmem_projections.glance import Glance, current
 
 from projectmem import ranking, render
@@ -54,7 +55,7 @@ def line(document: Document, now: int, changed_at: int) -> str:
     """One record: what, when, how known, what worked instead, and its id."""
     about = [render.ago(document.at, now)]
     if document.count > 1:
-        about.append(f"{document.count}x")
+        about.append(f"{document.count}x" if document.count < FAILS_KEPT else f"{document.count}x or more")
     if document.type != "failure":
         about.append(document.origin or "unknown")
     elif changed_at > document.at:

@@ -66,7 +66,7 @@ def _make_loads() -> Callable[[str], Any]:
         start = len(text) - len(text.lstrip(_BLANKS))
         try:
             value, end = scan(text, start)
-        except StopIteration:
+        except (StopIteration, SystemError):  # the scanner's own error class is in a module that is not imported here
             raise ValueError("not JSON") from None
         if text[end:].strip(_BLANKS):
             raise ValueError(f"more after the end of the JSON value at character {end}")

@@ -53,7 +53,7 @@ class Document(Value):
     verifier  what showed it to be so, "" when nothing did
     key       action key of a failure, issue's name of an issue and what belongs to it, else ""
     remedy    what worked after a failure, "" when unknown;  remedy_id the event that shows it
-    count     how often it was seen (failures; at most FAILS_KEPT)
+    count     how often it failed since it last succeeded (failures; FAILS_KEPT means so often or more)
     review_at, expires_at  us, 0 = never: past the first it is uncertain, past the second it is gone
     causes    ids of the events it derives from
     """
@@ -241,7 +241,8 @@ class Facts:
         if not live:
             return None
         newest = live[0]
-        if max(self.oks.get(key, NEVER), self.gone_keys.get(key, NEVER)) > newest.order:
+        ended = max(self.oks.get(key, NEVER), self.gone_keys.get(key, NEVER))
+        if ended > newest.order:
             return None
         remedy = self._remedy(key, newest)
         days = REMEDIED_DAYS if remedy else FAILURE_DAYS
@@ -255,7 +256,7 @@ class Facts:
             key=key,
             remedy=remedy[1] if remedy else "",
             remedy_id=remedy[0] if remedy else "",
-            count=len(live),
+            count=sum(f.order > ended for f in live),
             expires_at=newest.order[0] + days * DAY,
             causes=newest.causes,
             cls=newest.cls,

@@ -61,6 +61,10 @@ def event(place: Place, session: str, harness: str, now: int, where: str, what: 
         note(place.home, where, "no gate.degraded event could be written", f"{type(exc).__name__}: {exc}")
 
 
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
 def first_time(home: str, session: str) -> bool:
     """Whether this session has not been told yet that something is wrong; remembers that it now is."""
     path = f"{home}/hook.told"
@@ -72,7 +76,7 @@ def first_time(home: str, session: str) -> bool:
     if session in told:
         return False
     try:
-        with open(path, "w", encoding="utf-8", errors="replace") as file:
+        with open(path, "w", encoding="utf-8", errors="replace", opener=_private) as file:
             file.write("\n".join([session[:200].replace("\n", " "), *told][:MAX_TOLD]))
     except OSError:
         return True

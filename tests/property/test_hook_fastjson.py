@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -51,3 +54,12 @@ def test_deep_nesting_is_an_error_and_no_crash() -> None:
     """Nesting beyond the interpreter's limit is refused as `json` refuses it."""
     with pytest.raises((RecursionError, ValueError)):
         fastjson.loads(b"[" * 200_000)
+
+
+def test_without_json_loaded_too() -> None:
+    """In a hook's process the scanner cannot find its own error class."""
+    code = "import sys\nsys.path.append(sys.argv[1])\nfrom projectmem_logs.fastjson import loads\ntry:\n    loads(b'{oops')\n"
+    code += "except ValueError as exc:\n    print(exc, 'json' in sys.modules)\n"
+    folder = str(Path(fastjson.__file__).parents[1])
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", code, folder], capture_output=True, text=True, check=True)
+    assert done.stdout == "not JSON False\n"
