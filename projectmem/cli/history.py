@@ -1,4 +1,4 @@
-"""`log`, `replay`, `verify`, `rebuild`: the event log itself, and what can be recomputed from it."""
+"""`log`, `replay`, `rebuild`: the event log itself, and what can be recomputed from it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ def register(parent: typer.Typer) -> None:
     """Add the commands to the application."""
     parent.command(epilog=EXITS)(log)
     parent.command(epilog=EXITS_CHECKED)(replay)
-    parent.command(epilog=EXITS_CHECKED)(verify)
     parent.command(epilog=EXITS_CHECKED)(rebuild)
 
 
@@ -106,33 +105,6 @@ def replay(
             common.say(row)
     if not report.ok:
         common.leave(1)
-
-
-def verify(root: Root = "", as_json: Json = False) -> None:
-    """Check the log: every line, every hash."""
-    from projectmem_logs.verify import verify as check
-
-    place = common.open_place(root)
-    with output.Waiting("checking the log"):
-        report = check(place.home)
-    if as_json:
-        common.emit({**_plain(report), "home": place.home})
-    else:
-        paint = common.paint()
-        state = paint("green", "whole") if report.ok else paint("red", "DAMAGED")
-        common.say(f"log {state}: {report.events} events in {len(report.streams)} streams, {output.safe(place.home)}")
-        for problem in report.problems:
-            where = f"{problem.stream}/{problem.segment} at byte {problem.offset}"
-            common.say(f"  {output.safe(problem.kind)}: {output.safe(where)}: {output.safe(problem.detail)}")
-            common.say(f"    what to do: {output.safe(problem.remedy)}")
-    if not report.ok:
-        common.leave(1)
-
-
-def _plain(report: object) -> dict[str, object]:
-    import json
-
-    return dict(json.loads(output.to_json(report)))
 
 
 def rebuild(root: Root = "", as_json: Json = False) -> None:
