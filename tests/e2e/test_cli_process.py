@@ -8,6 +8,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -79,32 +81,43 @@ def test_a_closed_pipe_is_quiet(root: Path) -> None:
     assert reader.stderr == ""
 
 
+@contextmanager
+def following(root: Path, *args: str) -> Iterator[subprocess.Popen[str]]:
+    """`log --follow`. It takes Ctrl-C also where the tests run in the background (and ignore it), and ends with the test."""
+    held = signal.signal(signal.SIGINT, signal.default_int_handler)  # a handler is not inherited, ignoring is
+    try:
+        child = subprocess.Popen(
+            [*PROJECTMEM, "log", "--follow", *args], cwd=root, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+    finally:
+        signal.signal(signal.SIGINT, held)
+    with child:
+        try:
+            yield child
+        finally:
+            child.kill()
+
+
 def test_interrupt_exits_130_without_a_traceback(root: Path) -> None:
     """Ctrl-C while following the log."""
-    child = subprocess.Popen(
-        [*PROJECTMEM, "log", "--follow", "-n", "1"], cwd=root, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    assert child.stdout is not None
-    assert "note.recorded" in child.stdout.readline()
-    time.sleep(0.3)
-    child.send_signal(signal.SIGINT)
-    _, err = child.communicate(timeout=30)
-    assert child.returncode == 130
-    assert "Traceback" not in err
+    with following(root, "-n", "1") as child:
+        assert child.stdout is not None
+        assert "note.recorded" in child.stdout.readline()
+        time.sleep(0.3)
+        child.send_signal(signal.SIGINT)
+        _, err = child.communicate(timeout=30)
+        assert child.returncode == 130
+        assert "Traceback" not in err
 
 
 def test_follow_prints_what_is_appended(root: Path) -> None:
     """Each event once, as one JSON line."""
-    child = subprocess.Popen(
-        [*PROJECTMEM, "log", "--follow", "--json", "-n", "1"], cwd=root, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    assert child.stdout is not None
-    assert json.loads(child.stdout.readline())["seq"] == 5000
-    for text in ("first", "second"):
-        assert run("record", "note", text, root=root).returncode == 0
-        assert json.loads(child.stdout.readline())["data"]["text"] == text
-    child.send_signal(signal.SIGINT)
-    child.communicate(timeout=30)
+    with following(root, "--json", "-n", "1") as child:
+        assert child.stdout is not None
+        assert json.loads(child.stdout.readline())["seq"] == 5000
+        for text in ("first", "second"):
+            assert run("record", "note", text, root=root).returncode == 0
+            assert json.loads(child.stdout.readline())["data"]["text"] == text
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
