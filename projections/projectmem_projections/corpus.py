@@ -10,15 +10,11 @@ import json
 import os
 import struct
 
-try:
-    import _sqlite3 as sqlite3  # all that is used here; the package around it imports datetime
-except ImportError:
-    import sqlite3  # type: ignore[no-redef]
-
 from projectmem_projections import lexical
 from projectmem_projections.documents import Document
 from projectmem_projections.errors import ProjectionError
 from projectmem_projections.scope import Scope
+from projectmem_projections.sqlite import sqlite3
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

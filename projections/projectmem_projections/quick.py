@@ -28,13 +28,11 @@ def nothing_objects(path: str, home: str, words: frozenset[str], session: str, c
     path is the snapshot's, home the log's. With a `call` the note {"as_of": cursor, "t0": now} is left for its post-hook.
     Never raises what a damaged or busy snapshot raises: that is False.
     """
+    from .sqlite import sqlite3
+
     try:
-        from _sqlite3 import Error, connect
-    except ImportError:  # another interpreter
-        return False
-    try:
-        db = connect(f"file:{_quoted(path)}?mode=rw", timeout=BUSY_S, isolation_level=None, uri=True)
-    except Error:
+        db = sqlite3.connect(f"file:{_quoted(path)}?mode=rw", timeout=BUSY_S, isolation_level=None, uri=True)
+    except sqlite3.Error:
         return False
     try:
         cursor = _current(db, home)
@@ -47,7 +45,7 @@ def nothing_objects(path: str, home: str, words: frozenset[str], session: str, c
             put_note(db, session, call, note)
             db.execute("COMMIT")
         return True
-    except (Error, ValueError):  # ValueError: damaged text
+    except (sqlite3.Error, ValueError):  # ValueError: damaged text
         return False
     finally:
         db.close()

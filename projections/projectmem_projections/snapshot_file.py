@@ -7,16 +7,12 @@ from __future__ import annotations
 
 import os
 
-try:
-    import _sqlite3 as sqlite3  # all that is used here; the package around it imports datetime
-except ImportError:
-    import sqlite3  # type: ignore[no-redef]
-
 from projectmem_logs.fastjson import encode, loads
 
 from .errors import ProjectionError, SnapshotBusy, SnapshotDamaged
 from .quick import put_note
 from .schema_sqlite import SCHEMA, VERSION
+from .sqlite import sqlite3
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
