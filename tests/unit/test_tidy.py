@@ -26,7 +26,7 @@ ONLY_IN: dict[str, tuple[set[str], str]] = {
     "os.ftruncate": ({"logs/projectmem_logs/files.py"}, "one module decides durability"),
     "fcntl.flock": ({"logs/projectmem_logs/files.py"}, "one module takes locks"),
     "eval": (set(), "never"),
-    "exec": (set(), "never"),
+    "exec": ({"projectmem/hook/bundled.py"}, "only an importer runs the code that it loads"),
     "os.system": (set(), "never"),
     "pickle.loads": (set(), "never"),
 }
