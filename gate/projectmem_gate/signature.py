@@ -130,28 +130,52 @@ def _unprefixed(line: str) -> str:
 
 
 def normal(line: str) -> str:
-    """One line without what differs between two runs of the same failure."""
+    """One line without what differs between two runs of the same failure. Each pattern waits for characters that it needs."""
     line = line.strip()
     for start in ("<tool_use_error>", "Error: Exit code"):
         line = line.removeprefix(start)
     line = line.split("</tool_use_error>", 1)[0]
     if "Ran " in line or "passed" in line or " in " in line:
         line = rx(r"\b\d+ (?:passed|skipped|deselected|warnings?|xfailed|xpassed)\b,? ?").sub("", line)
-    line = rx(r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?").sub("<time>", line)
-    line = rx(r"\[?\b\d\d:\d\d:\d\d(?:[.,]\d+)?\b\]?").sub("<time>", line)
-    line = rx(r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b").sub("<id>", line)
-    line = rx(r"\b0x[0-9a-fA-F]+\b").sub("<hex>", line)
-    line = rx(r"\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,64}\b").sub("<hex>", line)
-    line = rx(r"\b(?:sha256:)?[0-9a-f]{32,}\b").sub("<hex>", line)
+    if ":" in line and "-" in line:
+        line = rx(r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?").sub("<time>", line)
+    if line.count(":") > 1:
+        line = rx(r"\[?\b\d\d:\d\d:\d\d(?:[.,]\d+)?\b\]?").sub("<time>", line)
+    if line.count("-") > 3:
+        line = rx(r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b").sub("<id>", line)
+    if "0x" in line:
+        line = rx(r"\b0x[0-9a-fA-F]+\b").sub("<hex>", line)
+    if (digits := sum(map(line.count, "0123456789"))) and _has_run(line, 7):
+        line = rx(r"\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,64}\b").sub("<hex>", line)
+    if _has_run(line, 32):
+        line = rx(r"\b(?:sha256:)?[0-9a-f]{32,}\b").sub("<hex>", line)
     if "/" in line or "\\" in line:
         line = rx(r"(?<![\w<:/])(?:[A-Za-z]:)?[\w.~@+\-]*(?:[/\\][\w.~@+\-]+){1,}/?").sub(_shorten_path, line)
-    line = rx(r"\b(?:tmp|temp|pytest-of-|pytest-)[\w\-]*\d[\w\-]*").sub("<tmp>", line)
-    line = rx(r":\d+(?::\d+)?(?=$|[\s:,)\]'\"])").sub(":<n>", line)
-    line = rx(r"\(\d+,\d+\)").sub("(<n>)", line)
-    line = rx(r"\b(line|lines|pid|PID|port|process|job|Process) #?\d+").sub(r"\1 <n>", line)
-    line = rx(r"\b\d+(?:\.\d+)?\s?(?:ms|µs|us|ns|secs?|seconds?|s|m\d+s|min|minutes|[KMG]i?B|bytes)\b").sub("<t>", line)
-    line = rx(r"\b\d{5,}\b").sub("<n>", line)
-    return " ".join(line.split())
+    return " ".join((_without_numbers(line) if digits or not line.isascii() else line).split())
+
+
+def _has_run(line: str, length: int) -> bool:
+    """Whether the line may hold a run of so many hexadecimal digits."""
+    return any(len(word) >= length for word in line.translate(_RUNS).split())
+
+
+_RUNS = {c: " " for c in range(128) if chr(c) not in "0123456789abcdef"}
+
+
+def _without_numbers(line: str) -> str:
+    if "tmp" in line or "temp" in line or "pytest-" in line:
+        line = rx(r"\b(?:tmp|temp|pytest-of-|pytest-)[\w\-]*\d[\w\-]*").sub("<tmp>", line)
+    if ":" in line:
+        line = rx(r":\d+(?::\d+)?(?=$|[\s:,)\]'\"])").sub(":<n>", line)
+    if "(" in line and "," in line:
+        line = rx(r"\(\d+,\d+\)").sub("(<n>)", line)
+    if any(word in line for word in ("line", "pid", "PID", "port", "rocess", "job")):
+        line = rx(r"\b(line|lines|pid|PID|port|process|job|Process) #?\d+").sub(r"\1 <n>", line)
+    if any(c.isdecimal() for c in line):
+        line = rx(r"\b\d+(?:\.\d+)?\s?(?:ms|µs|us|ns|secs?|seconds?|s|m\d+s|min|minutes|[KMG]i?B|bytes)\b").sub("<t>", line)
+        if sum(map(line.count, "0123456789")) > 4 or not line.isascii():
+            line = rx(r"\b\d{5,}\b").sub("<n>", line)
+    return line
 
 
 def _shorten_path(match: object) -> str:
