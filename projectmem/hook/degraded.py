@@ -25,7 +25,7 @@ def note(home: str, where: str, what: str, detail: str = "") -> None:
         import time
 
         stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        text = f"{stamp} {where}: {what}" + (f": {detail}" if detail else "")
+        text = f"{stamp} {where}: {_without_secrets(home, what + (f': {detail}' if detail else ''))}"
         line = text.replace("\r", "\\r").replace("\n", "\\n")[:MAX_LINE].encode("utf-8", "backslashreplace") + b"\n"
         path = f"{home}/hook.log"
         fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
@@ -38,6 +38,17 @@ def note(home: str, where: str, what: str, detail: str = "") -> None:
             os.close(fd)
     except Exception:  # noqa: S110 - there is nowhere left to complain to
         pass
+
+
+def _without_secrets(home: str, text: str) -> str:
+    """Messages quote what came in. Where secrets cannot be replaced, the message still matters more."""
+    try:
+        from projectmem_logs.redact import Redactor
+        from projectmem_logs.store import redaction_key
+
+        return Redactor(redaction_key(home)).text(text[:MAX_LINE])
+    except Exception:
+        return text
 
 
 def _shorten(path: str, size: int) -> None:

@@ -24,21 +24,38 @@ def run(place: Place, payload: Payload, now: int) -> Answer:
     """The harness's answer to `payload`, None for none. Raises what the log and the snapshot raise; entry.py catches it."""
     if payload.kind == "pre" and not _may_object(place, payload.calls[0], now):
         return None
-    from projectmem.hook.state import open_state
+    from projectmem.hook.state import mended, open_state
 
     state = open_state(place)
     try:
-        if payload.kind == "pre":
-            return _check(place, state, payload, payload.calls[0], now)
-        if payload.kind in ("post", "batch"):
-            from projectmem.hook.finish import finish
-
-            return finish(place, state, payload, now)
-        from projectmem.hook import session
-
-        return session.run(place, state, payload, now)
+        reply = _answer(place, state, payload, now)
     finally:
         state.close()
+    wrong = mended(place)
+    return _told(place, payload, reply, wrong) if wrong else reply
+
+
+def _answer(place: Place, state: Snapshot, payload: Payload, now: int) -> Answer:
+    if payload.kind == "pre":
+        return _check(place, state, payload, payload.calls[0], now)
+    if payload.kind in ("post", "batch"):
+        from projectmem.hook.finish import finish
+
+        return finish(place, state, payload, now)
+    from projectmem.hook import session
+
+    return session.run(place, state, payload, now)
+
+
+def _told(place: Place, payload: Payload, reply: Answer, wrong: str) -> Answer:
+    """The answer, and once a session a word to the person: what the gate knew was built anew from the log."""
+    from projectmem.hook import claude_code as adapter
+    from projectmem.hook import degraded
+
+    if not degraded.first_time(place.home, payload.session):
+        return reply
+    text = f"projectmem: what the gate knew was rebuilt from the log ({wrong[:300]}). Run `projectmem verify`."
+    return adapter.with_message(reply, text)
 
 
 def _may_object(place: Place, call: Call, now: int) -> bool:

@@ -21,10 +21,12 @@ BUSY_MS = 1_000  # parallel calls write at the same time; waiting is better than
 CATCH_UP_EVENTS = 20_000  # about a second's worth; a longer log is folded in over several calls
 
 _redactors: dict[str, Redactor] = {}
+_mended: dict[str, str] = {}
 
 
 def open_state(place: Place) -> Snapshot:
-    """The snapshot of the place's log. A damaged or foreign one is thrown away and folded again from the log.
+    """The snapshot of the place's log. One that is damaged, foreign or does not go with the log (which was cut, restored or
+    rewritten behind its back) is thrown away and folded again from the log.
 
     Raises ProjectionError where it cannot be written, SnapshotBusy where another process holds it.
     """
@@ -33,27 +35,33 @@ def open_state(place: Place) -> Snapshot:
     folder = f"{place.home}/projections"
     path = f"{folder}/gate.sqlite"
     try:
-        state = _opened(path, folder)
+        return _opened(place, path, folder)
     except SnapshotDamaged as exc:
         from projectmem_projections.snapshot import discard
 
         from projectmem.hook import degraded
 
         degraded.note(place.home, "snapshot", "rebuilt from the log", str(exc))
+        _mended[place.home] = str(exc)
         discard(path)
-        state = _opened(path, folder)
+        return _opened(place, path, folder)
+
+
+def mended(place: Place) -> str:
+    """What was wrong with the state that was opened last, "" for nothing; said once."""
+    return _mended.pop(place.home, "")
+
+
+def _opened(place: Place, path: str, folder: str) -> Snapshot:
+    if not os.path.isdir(folder):
+        os.makedirs(folder, 0o700, exist_ok=True)
+    state = Snapshot(path, busy_ms=BUSY_MS)
     try:
         _follow(place, state)
     except BaseException:
         state.close()
         raise
     return state
-
-
-def _opened(path: str, folder: str) -> Snapshot:
-    if not os.path.isdir(folder):
-        os.makedirs(folder, 0o700, exist_ok=True)
-    return Snapshot(path, busy_ms=BUSY_MS)
 
 
 def _follow(place: Place, state: Snapshot) -> None:

@@ -187,3 +187,13 @@ def test_an_answer_with_a_lone_surrogate_is_still_json(hooked: Any, monkeypatch:
     monkeypatch.setattr(pipeline, "run", lambda *_: {"systemMessage": "a\udc80b\u20ac"})
     out = hooked.send("PreToolUse", json.dumps(hooked.payload("PreToolUse", **hooked.call("ls"))).encode())
     assert json.loads(out) == {"systemMessage": "a\udc80b\u20ac"}
+
+
+def test_a_secret_in_a_payload_that_is_not_understood_stays_out_of_the_hook_s_log(hooked: Any, monkeypatch: Any) -> None:
+    """The complaint quotes what came in."""
+    monkeypatch.chdir(hooked.root)
+    token = "ghp_" + "a1B2c3D4e5" * 4
+    hooked.send("PreToolUse", json.dumps({**hooked.payload("PreToolUse"), "hook_event_name": token}).encode())
+    (line,) = hooked.log_lines()
+    assert token not in line
+    assert "<secret:" in line

@@ -376,3 +376,28 @@ def test_a_busy_log_loses_nothing(hooked: Any) -> None:
     hooked.run("pwd")
     assert (BUILD, "failed") in _outcomes(hooked)
     assert hooked.before(hooked.call(BUILD), "two") is not None
+
+
+@pytest.mark.parametrize("damage", ["torn", "emptied", "deleted", "restored"])
+def test_a_log_that_lost_its_end_is_said_once_and_learning_goes_on(hooked: Any, damage: str) -> None:
+    """The gate's state is ahead of the log then: it is folded anew, whatever the hook was called for."""
+    hooked.run(BUILD, ERROR)
+    (segment,) = (hooked.home / "log").glob("*/*.jsonl")
+    early = segment.read_bytes()
+    hooked.run("ls")
+    hooked.run("make x", ERROR)
+    if damage == "deleted":
+        segment.unlink()
+    else:
+        segment.write_bytes({"torn": segment.read_bytes()[:-30], "emptied": b"", "restored": early}[damage])
+    call = hooked.call(BUILD)
+    reply = hooked.fire("PreToolUse", "two", **call)
+    assert reply is not None
+    assert "projectmem verify" in reply["systemMessage"]
+    assert ("hookSpecificOutput" in reply) is (damage in ("torn", "restored")), "what is whole in the log still speaks"
+    hooked.fails(call, ERROR, "two")
+    assert _outcomes(hooked)[-1] == (BUILD, "failed")
+    said = hooked.fire("PreToolUse", "two", **hooked.call(BUILD))
+    assert said is not None
+    assert "systemMessage" not in said
+    assert hooked.events("gate.degraded") == []
