@@ -27,12 +27,29 @@ _WINDOWS = sys.platform == "win32"
 
 
 def make_dir(path: str) -> None:
-    """Create one directory, 0700, and sync its parent; an existing one is left alone."""
+    """One directory, 0700, whose name is durable; also where it was there already, as whoever made it may have been
+    stopped before its parent was synced."""
     try:
         os.mkdir(path, 0o700)
     except FileExistsError:
-        return
+        pass
     sync_dir(os.path.dirname(path))
+
+
+def make_dirs(path: str) -> None:
+    """Create a directory and those above it, 0700 each, so that its name survives a crash; also one that was there, as
+    whoever made it may have been stopped before it was durable."""
+    above = os.path.dirname(path)
+    if above != path and not os.path.isdir(above):
+        make_dirs(above)
+    try:
+        os.mkdir(path, 0o700)
+    except FileExistsError:
+        pass
+    try:
+        sync_dir(above)
+    except PermissionError:
+        pass  # a folder that is only passed through: somebody else's, and older than we are
 
 
 def sync_dir(path: str) -> None:
@@ -169,6 +186,16 @@ def remove(path: str) -> None:
         os.unlink(path)
     except FileNotFoundError:
         pass
+
+
+def discard(path: str) -> None:
+    """Unlink a file so that what was in it cannot come back: its contents are gone for good before its name goes."""
+    fd = os.open(path, os.O_WRONLY | _BASE)
+    try:
+        truncate(fd, 0)
+    finally:
+        os.close(fd)
+    remove(path)
 
 
 def seal_file(path: str) -> None:

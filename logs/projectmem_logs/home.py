@@ -33,7 +33,7 @@ def init_home(home: str, now: int, *, allow_network: bool = False) -> str:
         from .filesystems import refuse_network  # only init pays for it
 
         refuse_network(home)
-    os.makedirs(home, mode=0o700, exist_ok=True)
+    files.make_dirs(os.path.abspath(home))
     for name in FOLDERS:
         files.make_dir(os.path.join(home, name))
     key = os.path.join(home, "key")

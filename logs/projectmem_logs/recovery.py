@@ -82,7 +82,7 @@ def assess(lines: Sequence[Line], stream: str, anchor: tuple[int, str] | None, s
     closed_seq, closed_hash, closed_end = seq, hash, start  # the end of the last whole batch
     closed_ids: list[str] = []
     ids: list[str] = []
-    known = anchor is not None  # whether `closed_*` is a fact yet
+    known = begun = anchor is not None  # whether `closed_*` is a fact yet; whether the first record of a batch is in sight
     why, at = "", len(lines)
     for i, line in enumerate(lines):
         if not line.ok or line.stream != stream:
@@ -97,7 +97,7 @@ def assess(lines: Sequence[Line], stream: str, anchor: tuple[int, str] | None, s
             break
         seq, hash, batch, left = line.seq, line.hash, line.batch, line.left
         if line.seq == line.batch:
-            ids = []
+            ids, begun = [], True
         ids.append(line.id)
         if left == 0:
             closed_seq, closed_hash, closed_end, closed_ids, known = seq, hash, line.end, ids, True
@@ -107,8 +107,8 @@ def assess(lines: Sequence[Line], stream: str, anchor: tuple[int, str] | None, s
     crash = not damaged or _could_be_ours(lines[at:], size, at == 0 and start == 0)
     newline = at == 0 or lines[at - 1].terminated
     state = classify(damaged, crash, _later(lines[at:], stream, seq), left == 0, newline)
-    if state == TORN and not known:
-        state = MORE  # the whole batch before the torn one is not in sight
+    if not (known if state == TORN else begun or state == CORRUPT):
+        state = MORE  # the batch before the torn one, or the beginning of the last one, is not in sight
     cut = closed_end if state == TORN else size
     return Tail(state, closed_seq, closed_hash, closed_ids, cut, lines[at].start if damaged else -1, why)
 
@@ -121,7 +121,7 @@ def _later(rest: Sequence[Line], stream: str, seq: int) -> str:
 
 def _could_be_ours(rest: Sequence[Line], size: int, all_of_it: bool) -> bool:
     """Could these damaged bytes be what a crash left of one write? Not when an editor dressed the lines, not when they are
-    longer than any batch, and not when the whole segment is several lines of something else (another encoding)."""
+    longer than any batch, and not when the whole segment is several lines, each of something else (another encoding)."""
     if any(line.dressed for line in rest) or size - rest[0].start > MAX_BATCH:
         return False
-    return not (all_of_it and len(rest) > 1 and rest[0].why == "foreign")
+    return not (all_of_it and len(rest) > 1 and all(line.why == "foreign" for line in rest))

@@ -43,15 +43,18 @@ def put(home: str, machine: str, prepared: Sequence[Prepared], now: int) -> str:
 
 
 def waiting(home: str, machine: str) -> list[tuple[str, dict[str, Any]]]:
-    """This machine's spooled appends, oldest first; a damaged file is moved to quarantine/ and left out."""
-    out = []
+    """This machine's spooled appends, oldest first. An empty one ({}) is in the log already: its removal was cut short. A
+    damaged file is moved to quarantine/ and left out."""
+    out: list[tuple[str, dict[str, Any]]] = []
     folder = os.path.join(home, "spool")
     for name in files.names(folder, _SUFFIX):
         if not name.startswith(machine):
             continue  # another machine's: it drains into its own stream
         path = os.path.join(folder, name)
         raw = files.read(path)
-        if sha256_hex(raw[65:-1]).encode() == raw[:64]:
+        if not raw:
+            out.append((path, {}))
+        elif sha256_hex(raw[65:-1]).encode() == raw[:64]:
             out.append((path, loads(raw[65:-1])))
         else:
             files.replace(os.path.join(home, "quarantine", name), raw)
@@ -61,4 +64,4 @@ def waiting(home: str, machine: str) -> list[tuple[str, dict[str, Any]]]:
 
 def drained(spooled: dict[str, Any], last_ids: Sequence[str]) -> bool:
     """True when the last batch of the log is this very file: it was written, and the crash came before its removal."""
-    return bool(spooled["ids"]) and list(spooled["ids"]) == list(last_ids)
+    return bool(last_ids) and spooled["ids"][-1:] == list(last_ids[-1:])  # batches are whole; only their end is always read

@@ -189,10 +189,12 @@ class LogStore:
         elif position.tail.state == TORN:
             events += self._note(now, self._cut(position))
         for path, spooled in self._waiting():
-            if not drained(spooled, position.tail.ids):
+            if spooled and drained(spooled, position.tail.ids):
+                files.sync_data(self._open())  # whoever wrote it may have been stopped before it was durable
+            elif spooled:
                 events += self._write([prepare(d, spooled["now"]) for d in spooled["drafts"]], now, spooled["ids"])
                 self.notices.append(f"{len(spooled['drafts'])} event(s) that waited in {path} are now in the log")
-            files.remove(path)
+            files.discard(path)
         return events
 
     def _waiting(self) -> list[tuple[str, dict[str, Any]]]:
@@ -265,15 +267,14 @@ class LogStore:
         assert position is not None
         first, last = events[0], events[-1]
         full = position.size and position.size + len(data) > self.segment_bytes
-        created = not position.segment or full or position.sealed
-        if created:
+        if not position.segment or full or position.sealed:
             self._begin_segment(segment_name(first["seq"]))
         fd, start = self._open(), position.size
         try:
+            if not start:  # the name first: a segment with bytes in it is one whose name is durable
+                files.sync_dir(self._folder())
             files.write_all(fd, data)
             files.sync_data(fd)
-            if created:
-                files.sync_dir(self._folder())
         except OSError as e:
             self._undo(fd, start)
             raise AppendError(
@@ -295,16 +296,21 @@ class LogStore:
 
     def _begin_segment(self, name: str) -> None:
         """Seal the finished segment and open the next one, whose first record will chain on. In this order: a store that
-        remembers the end of the old segment sees the seal, so it cannot miss that there is a new one."""
+        remembers the end of the old segment sees the seal, so it cannot miss that there is a new one. Synced before: whoever
+        wrote its last batch may have been stopped before that was durable, and nothing may follow what could still go."""
         position = self._position
         assert position is not None
-        files.make_dir(self._folder())
-        if position.segment:
-            files.seal_file(self._path(position.segment))
-            if self._fd >= 0:
-                os.close(self._fd)
-                self._fd = -1
         try:
+            if not position.segment:
+                files.sync_dir(os.path.join(self.home, "writers"))  # or a crash could forget which stream this is
+                files.make_dir(self._folder())
+            elif not position.sealed:
+                files.sync_data(self._open())
+            if position.segment:
+                files.seal_file(self._path(position.segment))
+                if self._fd >= 0:
+                    os.close(self._fd)
+                    self._fd = -1
             self._fd = files.open_append(self._path(name), create=True)
         except OSError as e:
             self.close()

@@ -93,3 +93,10 @@ def test_a_window_without_a_whole_batch_asks_for_more() -> None:
     assert assess([bad(50), bad(60)], "s", None, 70).state == "more"
     assert assess([good(6, 5, 1), bad(60)], "s", None, 70).state == "more"
     assert assess([good(6, 6, 0), bad(60)], "s", None, 70).state == TORN
+
+
+def test_the_end_of_a_batch_alone_does_not_make_it_whole() -> None:
+    """Its beginning may be what the crash took: a last batch is clean only when its first record is in sight."""
+    assert assess([good(6, 5, 0)], "s", None, 60).state == "more"
+    assert assess([good(5, 5, 1), good(6, 5, 0)], "s", None, 60).state == CLEAN
+    assert assess([good(6, 5, 0), good(7, 7, 0)], "s", None, 70).state == CLEAN
