@@ -53,9 +53,26 @@ class Place:
         self._project: str | None = None
 
     @property
-    def ready(self) -> bool:
-        """Whether `init` has been run: the log's folder has its `project.json`."""
+    def exists(self) -> bool:
+        """Whether there is a log at all: its folder has its `project.json`."""
         return os.path.isfile(f"{self.home}/project.json")
+
+    @property
+    def foreign(self) -> bool:
+        """Whether the log came with the files around it (an archive, a copy) and `init` has not accepted it here.
+
+        Inside a git folder nothing that a repository ships can lie; beside a work tree's files it can.
+        """
+        if os.path.basename(self.home) != FOLDER_OUTSIDE_GIT or not self.exists:
+            return False
+        from projectmem_logs.origin import accepted
+
+        return not accepted(self.home)
+
+    @property
+    def ready(self) -> bool:
+        """Whether `init` has been run here."""
+        return self.exists and not self.foreign
 
     @property
     def project(self) -> str:
@@ -111,21 +128,22 @@ def claude_config_dir(environ: Mapping[str, str] | None = None) -> str:
 
 
 def _search(start: str) -> Place | None:
-    """Walk up from `start` to the first git work tree, bare repository or log folder."""
-    folder = start
+    """Walk up from `start` to the first git work tree. Only outside of any does the nearest log folder or bare repository
+    count: inside one, either may be among the files that the repository ships."""
+    folder, nearest = start, None
     while True:
-        dot_git = f"{folder.rstrip('/')}/.git"
-        found = _from_dot_git(folder, dot_git)
+        found = _from_dot_git(folder, f"{folder.rstrip('/')}/.git")
         if found is not None:
             return found
-        outside = f"{folder.rstrip('/')}/{FOLDER_OUTSIDE_GIT}"
-        if os.path.isdir(outside):
-            return Place(folder, outside)
-        if _is_git_dir(folder):
-            return _inside_git_dir(folder)
+        if nearest is None:
+            outside = f"{folder.rstrip('/')}/{FOLDER_OUTSIDE_GIT}"
+            if os.path.isdir(outside):
+                nearest = Place(folder, outside)
+            elif _is_git_dir(folder):
+                nearest = _inside_git_dir(folder)
         parent = os.path.dirname(folder)
         if parent == folder:
-            return None
+            return nearest
         folder = parent
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from projectmem_logs import files
 from projectmem_logs.home import init_home
+from projectmem_logs.origin import accept
 
 from projectmem import place as places
 from projectmem.errors import BadInputError, NoProjectError, ProjectmemError
@@ -100,10 +101,16 @@ def init(
         raise BadInputError(f"unknown harness `{unknown[0]}`: this version knows {', '.join(HARNESSES)}")
     place = places.locate(start) or _outside_git(start)
     report = Report(place)
-    report.created = not place.ready
+    report.created = not place.exists
+    if place.foreign:
+        report.warnings.append(
+            f"the log in {place.home} was not made here: what it holds (failures, labels, rules) counts from now on. "
+            "Delete the folder and run `init` again to start afresh"
+        )
     settings = settings_path(place, user=user)
     claude_settings.read(settings)  # refuses before anything is made
     init_home(place.home, now, allow_network=allow_network)
+    accept(place.home)
     _write_default_policy(place)
     report.uncompiled = compiled.compile_hook()
     if report.uncompiled:

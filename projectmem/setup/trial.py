@@ -15,6 +15,7 @@ import time
 from typing import Any
 
 from projectmem_logs.home import init_home
+from projectmem_logs.origin import accept
 from projectmem_logs.reader import read_events
 
 from projectmem import place as places
@@ -44,6 +45,7 @@ class Trial:
 
     def __enter__(self) -> Trial:
         init_home(self.home, time.time_ns() // 1000, allow_network=True)
+        accept(self.home)
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -59,6 +59,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     for name in place.HARNESS_VARIABLES:
         monkeypatch.delenv(name, raising=False)
     init_home(str(tmp_path / ".projectmem-gate"), 1)
+    accept(str(tmp_path / ".projectmem-gate"))
     monkeypatch.chdir(tmp_path)
     (tmp_path / "price.py").write_text("broken")
     build(tmp_path)

@@ -7,6 +7,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from projectmem_logs.home import init_home
+from projectmem_logs.origin import accept
 
 from projectmem import place
 from projectmem.place import Place
@@ -122,16 +124,41 @@ def test_find_wants_a_log_that_was_set_up(tmp_path: Path) -> None:
     """A folder without project.json is not set up."""
     (tmp_path / place.FOLDER_OUTSIDE_GIT).mkdir()
     assert place.find(str(tmp_path), {}) is None
-    (tmp_path / place.FOLDER_OUTSIDE_GIT / "project.json").write_text('{"project": "p1"}')
+    project = init_home(str(tmp_path / place.FOLDER_OUTSIDE_GIT), 1)
+    accept(str(tmp_path / place.FOLDER_OUTSIDE_GIT))
     found = place.find(str(tmp_path), {})
     assert found is not None
-    assert found.project == "p1"
+    assert found.project == project
+
+
+def test_a_log_that_came_with_the_files_counts_only_once_it_is_accepted(tmp_path: Path) -> None:
+    """An archive may hold a log with rules and failures of its own; `init` accepts it, nothing else does."""
+    init_home(str(tmp_path / "theirs" / place.FOLDER_OUTSIDE_GIT), 1)
+    accept(str(tmp_path / "theirs" / place.FOLDER_OUTSIDE_GIT))
+    shutil.copytree(tmp_path / "theirs", tmp_path / "ours")
+    assert place.find(str(tmp_path / "ours"), {}) is None
+    assert _located(tmp_path / "ours").foreign
+    accept(str(tmp_path / "ours" / place.FOLDER_OUTSIDE_GIT))
+    assert place.find(str(tmp_path / "ours"), {}) is not None
+
+
+@needs_git
+@pytest.mark.parametrize("shipped", [place.FOLDER_OUTSIDE_GIT, "projectmem"])
+def test_a_log_among_a_repository_s_files_is_not_its_log(repo: Path, shipped: str) -> None:
+    """Neither a log's folder nor something shaped like a bare repository takes a subfolder away from the repository."""
+    init_home(str(repo / "sub" / shipped), 1)
+    for name in ("objects", "refs"):
+        (repo / "sub" / name).mkdir()
+    (repo / "sub" / "HEAD").write_text("ref: refs/heads/main\n")
+    found = _located(repo / "sub" / "deep")
+    assert (found.root, found.home) == (str(repo), str(repo / ".git" / "projectmem"))
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"project": 3}', "\x00"])
 def test_damaged_project_file_gives_no_id(tmp_path: Path, text: str) -> None:
     """A damaged project.json is no crash in the hook."""
-    (tmp_path / place.FOLDER_OUTSIDE_GIT).mkdir()
+    init_home(str(tmp_path / place.FOLDER_OUTSIDE_GIT), 1)
+    accept(str(tmp_path / place.FOLDER_OUTSIDE_GIT))
     (tmp_path / place.FOLDER_OUTSIDE_GIT / "project.json").write_text(text)
     found = place.find(str(tmp_path), {})
     assert found is not None

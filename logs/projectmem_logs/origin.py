@@ -1,0 +1,24 @@
+"""Whether a log was set up here, or came with the files around it: unpacked, copied or shipped."""
+
+from __future__ import annotations
+
+import os
+
+from . import files
+from .fastjson import loads
+from .home import Writer, machine
+
+
+def accept(home: str) -> None:
+    """Take the log as this machine's: mint the stream it writes here. Idempotent. Raises LogError, OSError."""
+    Writer(home).stream()
+
+
+def accepted(home: str) -> bool:
+    """Whether this machine writes a stream in this very folder. A copy has another inode, a shipped log another machine."""
+    try:
+        found = loads(files.read(os.path.join(home, "writers", f"{machine()}.json")))
+        inode = os.stat(os.path.join(home, "log")).st_ino & (2**53 - 1)
+    except (OSError, ValueError):
+        return False
+    return isinstance(found, dict) and found.get("inode") == inode and bool(found.get("stream"))
