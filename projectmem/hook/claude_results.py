@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 MAX_OUTPUT = 262_144  # characters of a tool's output that are judged: its head and its tail
 CONFIRM_WAIT_S = 0.15
+MAX_DURATION_MS = 1 << 40
 MAX_SPILLED = 65_536  # bytes read of the end of an output that the client wrote to a file
 
 HOOK_REFUSAL = "hook error:"
@@ -40,8 +41,8 @@ def failed(call: Call, raw: Mapping[str, Any]) -> None:
     read_result(call, output_text(raw.get("error")), True)
     call["interrupted"] = call["interrupted"] or raw.get("is_interrupt") is True
     duration = raw.get("duration_ms")
-    if isinstance(duration, (int, float)) and not isinstance(duration, bool):
-        call["duration_ms"] = max(0, int(duration))
+    if isinstance(duration, (int, float)) and not isinstance(duration, bool) and duration < MAX_DURATION_MS:
+        call["duration_ms"] = int(max(0, duration))
 
 
 def answered(call: Call, response: Any, payload: Payload) -> None:

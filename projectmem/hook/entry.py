@@ -59,19 +59,39 @@ def respond(argv: list[str], raw: bytes, now: int) -> dict[str, Any] | None:
     from projectmem.hook import claude_code
 
     try:
-        payload = claude_code.parse(event, loads(raw))
-    except (ValueError, RecursionError) as exc:
+        payload = claude_code.parse(event, _unicode(loads(raw), raw))
+    except (ValueError, OverflowError, RecursionError) as exc:
         _complain(os.getcwd, f"{event}: payload not understood: {exc}")
         return None
     place = places.find(payload.cwd)
     if place is None:
-        return None
+        return _not_set_up(payload)
     from projectmem.hook import pipeline
 
     try:
         return pipeline.run(place, payload, now)
     except Exception as exc:
         return _failed(place, payload, now, exc)
+
+
+def _unicode(data: Any, raw: bytes) -> Any:
+    """The payload with lone surrogates escaped: a client that cuts a text in two leaves them, and no file takes them."""
+    if b"\\ud" not in raw and b"\\uD" not in raw:
+        return data
+    from projectmem_logs.canonical import sanitize
+
+    return sanitize(data)
+
+
+def _not_set_up(payload: Payload) -> dict[str, Any] | None:
+    """Nothing to say where there is no log; one that came with the folder is not served, and a person is told so."""
+    found = places.locate(payload.cwd) if payload.kind == "start" else None
+    if found is None or not found.foreign:
+        return None
+    return {
+        "systemMessage": f"projectmem: the log in {found.home} was not made on this machine, so nothing is checked or "
+        "recorded here. Run `projectmem init` to accept it, or delete that folder."
+    }
 
 
 def _failed(place: Place, payload: Payload, now: int, exc: Exception) -> dict[str, Any] | None:

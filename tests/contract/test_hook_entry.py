@@ -197,3 +197,39 @@ def test_a_secret_in_a_payload_that_is_not_understood_stays_out_of_the_hook_s_lo
     (line,) = hooked.log_lines()
     assert token not in line
     assert "<secret:" in line
+
+
+@pytest.mark.parametrize("field", ["session_id", "tool_use_id", "agent_id", "tool_name"])
+def test_lone_surrogates_in_a_payload_cost_nothing(hooked: Any, field: str) -> None:
+    """A client that cuts a text in two leaves half a character: the call is checked and recorded all the same."""
+    payload = hooked.payload("PostToolUseFailure", **hooked.call("npm run build"), error="Exit code 2\nnpm error code 2")
+    assert hooked.send("PostToolUseFailure", json.dumps({**payload, field: "x\ud83d"}).encode()) == b""
+    (event,) = hooked.events()
+    assert event["data"]["outcome"] == "failed"
+
+
+@pytest.mark.parametrize("duration", ["1e999", "-1e999", "NaN", "-5", "1e300"])
+def test_an_absurd_duration_costs_only_the_duration(hooked: Any, duration: str) -> None:
+    """No number that JSON can write keeps a failure from being learned."""
+    payload = hooked.payload("PostToolUseFailure", **hooked.call("npm run build"), error="Exit code 2\nno", duration_ms=0)
+    raw = json.dumps(payload).replace('"duration_ms": 0', f'"duration_ms": {duration}')
+    assert hooked.send("PostToolUseFailure", raw.encode()) == b""
+    (event,) = hooked.events()
+    assert event["data"]["outcome"] == "failed"
+
+
+def test_a_log_that_came_with_the_folder_is_not_served_and_a_person_is_told(tmp_path: Any) -> None:
+    """Its rules and failures are somebody else's until `init` accepts them."""
+    import shutil
+
+    from projectmem_logs.home import init_home
+    from projectmem_logs.origin import accept
+
+    init_home(str(tmp_path / "theirs" / ".projectmem-gate"), 1)
+    accept(str(tmp_path / "theirs" / ".projectmem-gate"))
+    shutil.copytree(tmp_path / "theirs", tmp_path / "ours")
+    payload = {"session_id": "s", "cwd": str(tmp_path / "ours"), "source": "startup"}
+    reply = entry.respond(["claude-code", "SessionStart"], json.dumps(payload).encode(), 1)
+    assert reply is not None
+    assert "projectmem init" in reply["systemMessage"]
+    assert entry.respond(["claude-code", "UserPromptSubmit"], json.dumps(payload).encode(), 1) is None

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from projectmem_logs.origin import accept
 from projectmem_logs.store import init_home
 
 from projectmem import caller, place
