@@ -94,7 +94,7 @@ def _built(home: str, folder: str, path: str, notices: list[str]) -> Summaries:
     """Build and open; where that is not possible, go on with the old generation, or read the log into memory."""
     try:
         new = build(home, wait_ms=0)
-    except (OSError, duckdb.IOException) as error:
+    except (OSError, duckdb.IOException, duckdb.TransactionException) as error:  # a full disk shows as either
         notices.append(f"no summaries could be written to {folder} ({error}): the log is read anew each time")
         new = ""
     for candidate in (new, path):

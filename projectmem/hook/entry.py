@@ -103,6 +103,8 @@ def _failed(place: Place, payload: Payload, now: int, exc: Exception) -> dict[st
     what = f"{type(exc).__name__}: {exc}"
     last = traceback.extract_tb(exc.__traceback__)[-1:]
     where = f"{os.path.basename(last[0].filename)}:{last[0].lineno}" if last else ""
+    if payload.kind in ("post", "batch"):
+        _keep(place, payload, now, exc)
     degraded.event(place, payload.session, claude_code.HARNESS, now, payload.event, "the gate failed", f"{what} at {where}")
     message = None
     if degraded.first_time(place.home, payload.session):
@@ -118,6 +120,22 @@ def _failed(place: Place, payload: Payload, now: int, exc: Exception) -> dict[st
         )
         reply = claude_code.answer(payload, Decision("deny", "on_error", reason=reason))
     return claude_code.with_message(reply, message) if message else reply
+
+
+def _keep(place: Place, payload: Payload, now: int, exc: Exception) -> None:
+    """Record what happened all the same where only the gate's snapshot was at fault."""
+    from projectmem_projections.errors import ProjectionError
+
+    if not isinstance(exc, (ProjectionError, OSError)):
+        return
+    try:
+        from projectmem.hook.unread import keep
+
+        keep(place, payload, now)
+    except Exception as again:
+        from projectmem.hook import degraded
+
+        degraded.note(place.home, payload.event, "what became of the call is lost", f"{type(again).__name__}: {again}")
 
 
 def _denies_on_error(place: Place) -> bool:

@@ -401,3 +401,22 @@ def test_a_log_that_lost_its_end_is_said_once_and_learning_goes_on(hooked: Any, 
     assert said is not None
     assert "systemMessage" not in said
     assert hooked.events("gate.degraded") == []
+
+
+def test_what_happened_is_kept_while_the_gate_s_state_is_locked(hooked: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The snapshot is derived: a process that sits on it costs a check, never what was learned."""
+    import sqlite3
+
+    monkeypatch.setattr("projectmem.hook.state.BUSY_MS", 20)
+    hooked.run("ls")
+    db = sqlite3.connect(hooked.home / "projections" / "gate.sqlite", isolation_level=None)
+    db.execute("BEGIN EXCLUSIVE")
+    try:
+        hooked.fails(hooked.call(BUILD), ERROR)
+    finally:
+        db.close()
+    assert (BUILD, "failed") in _outcomes(hooked)
+    assert hooked.events("gate.degraded")
+    said = hooked.before(hooked.call(BUILD), "two")
+    assert said is not None
+    assert "permissionDecision" not in said, "told by two events, it failed once"
