@@ -131,6 +131,7 @@ class _Checker:
         self.erased: dict[str, list[int]] = {}  # stream -> positions whose data was erased
         self.erased_ids: set[str] = set()
         self.failed_keys: set[str] = set()
+        self.policy_erased = False
 
     def open_failures(self, state: Any) -> int:
         """How many failed calls stand open in the folded log (one may be remembered under two keys)."""
@@ -148,6 +149,7 @@ class _Checker:
         if "tombstone" in event:
             self.erased.setdefault(event["stream"], []).append(event["seq"])
             self.erased_ids.add(event["id"])
+            self.policy_erased |= event["kind"] == "policy.changed"
         elif is_failure(event):
             self.failed_keys.update(key for key in (event["data"].get("failed_key"), event["data"].get("key")) if key)
         elif event["kind"] == "policy.changed":
@@ -177,6 +179,8 @@ class _Checker:
             again = self._decide(state, data)
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as exc:
             return DIFFERENT, f"what was recorded cannot be a decision's input ({type(exc).__name__}: {exc})", "?"
+        if again is None and self.policy_erased:
+            return ERASED, "the policy it was made by was erased", ""
         if again is None:
             return DIFFERENT, f"the policy it names ({str(data.get('policy'))[:16]}) is not in the log", "?"
         if _bytes(again.to_data()) == _bytes(recorded):

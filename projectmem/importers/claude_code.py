@@ -35,7 +35,7 @@ class Counts:
     """What a backfill saw. All numbers reconcile: calls = recorded + known + unfinished.
 
     files, sessions  that belong to this repository;  elsewhere  calls made in another repository (not counted in calls)
-    calls            tool calls read;  recorded  new in the log, of which `failed` failed;  known  in the log already
+    calls            tool calls read;  recorded  new in the log, of which `failed` failed;  known  in the log, or erased from it
     unfinished       without a result (the session was ended in between);  damaged  lines that could not be read
     """
 
@@ -106,7 +106,7 @@ def backfill(place: Place, *, now: int, progress: Callable[[Iterable[Any]], Iter
     files = session_files(place)
     if not files:
         return counts
-    known = _known_calls(place)
+    known, erased = _known_calls(place), _Erased(place)
     owner = _Owner(place)
     sessions: set[str] = set()
     drafts: list[dict[str, Any]] = []
@@ -122,7 +122,7 @@ def backfill(place: Place, *, now: int, progress: Callable[[Iterable[Any]], Iter
             sessions.add(call["session"])
             if call["at"] is None:
                 counts.unfinished += 1
-            elif call["call"] in known:
+            elif call["call"] in known or call["call"] in erased:
                 counts.known += 1
             else:
                 known.add(call["call"])
@@ -145,6 +145,24 @@ def _known_calls(place: Place) -> set[str]:
 
     events = (event.get("data") or {} for event in read_events(place.home) if event.get("kind") == "action.finished")
     return {str(data["call"]) for data in events if data.get("call")}
+
+
+class _Erased:
+    """The calls that were in the log and were erased from it: they stay out. Only keyed hashes of their ids are kept."""
+
+    def __init__(self, place: Place) -> None:
+        from projectmem.forget import erased_calls
+
+        self.home, self.marks = place.home, erased_calls(place.home)
+
+    def __contains__(self, call: str) -> bool:
+        if not self.marks:
+            return False
+        from projectmem_logs.home import redaction_key
+
+        from projectmem.forget import call_mark
+
+        return call_mark(redaction_key(self.home), call) in self.marks
 
 
 def _draft(place: Place, call: Call) -> dict[str, Any]:

@@ -19,7 +19,7 @@ PATHS = [
     ("init",), ("uninit",), ("hook",), ("doctor",), ("demo",), ("version",), ("check",), ("failures",), ("explain",),
     ("summary",), ("recall",),
     ("stats",), ("pin",), ("snooze",), ("dispute",), ("supersede",), ("review",), ("feedback",), ("log",), ("replay",),
-    ("verify",), ("checkpoint",), ("prove",), ("rebuild",),
+    ("verify",), ("checkpoint",), ("prove",), ("forget",), ("rebuild",),
     ("mcp",), ("backtest",), ("record",), ("record", "issue"), ("record", "hypothesis"), ("record", "attempt"), ("record", "fix"),
     ("record", "decision"), ("record", "note"), ("record", "label"), ("policy",), ("policy", "show"), ("policy", "validate"),
     ("policy", "path"),

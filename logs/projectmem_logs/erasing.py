@@ -1,0 +1,328 @@
+"""Carries an erasure out in the log's own files: segments (sealed ones too), the spool, the quarantine.
+
+Each file is replaced whole or not at all, under the lock of whoever appends to it; a file that holds nothing to erase is not
+touched. So an erasure that was cut short anywhere is simply done again: what is erased already stays as it is.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from . import files
+from .canonical import canonical
+from .digest import sha256_hex
+from .envelope import check_line, parse, undress
+from .erasure import tombstone
+from .errors import ErasureError
+from .selecting import Selector, derived, sources
+from .tail import read_position, segments, streams
+
+LOCK_WAIT_MS = 30_000
+STALE_S = 60  # a file being written aside that is older was left by a crash
+_SPOOL = ".spool"
+
+Event = dict[str, Any]
+
+
+@dataclass
+class Reached:
+    """What an erasure did, by place; the counts are of this run, so a resumed one may find little left to do."""
+
+    events: int = 0
+    segments: int = 0
+    damaged: int = 0
+    spooled: int = 0
+    quarantined: int = 0
+    leftovers: int = 0
+    places: dict[str, int | str] = field(default_factory=dict)
+
+
+@dataclass
+class Found:
+    """What a selector means in a log.
+
+    direct, derived  ids;  by_kind  {kind: events};  segments  where they are (`stream/segment`, or a file of the spool)
+    first_at, last_at  the time they span (microseconds)
+    """
+
+    direct: set[str] = field(default_factory=set)
+    derived: set[str] = field(default_factory=set)
+    by_kind: dict[str, int] = field(default_factory=dict)
+    segments: set[str] = field(default_factory=set)
+    first_at: int = 0
+    last_at: int = 0
+
+    @property
+    def ids(self) -> set[str]:
+        """Everything that is to be erased."""
+        return self.direct | self.derived
+
+
+def lines(home: str) -> Iterator[tuple[str, bytes, Any]]:
+    """(`stream/segment`, bytes without the line end, checked line) of every line of every segment."""
+    for stream in streams(home):
+        folder = os.path.join(home, "log", stream)
+        for name in segments(folder):
+            for offset, raw in files.read_lines(os.path.join(folder, name)):
+                bare = raw[:-1] if raw.endswith(b"\n") else raw
+                line = check_line(bare, offset)
+                if line.dressed:
+                    bare = undress(bare)
+                    line = check_line(bare, offset)
+                yield f"{stream}/{name}", bare, line
+
+
+def spooled(home: str) -> Iterator[tuple[str, list[Event]]]:
+    """(path, drafts as events) of each file that waits in the spool and can be read."""
+    folder = os.path.join(home, "spool")
+    for name in files.names(folder, _SPOOL):
+        found = _spool_file(os.path.join(folder, name))
+        if found is not None:
+            yield os.path.join(folder, name), [{**d, "id": i} for d, i in zip(found["drafts"], found["ids"], strict=True)]
+
+
+def select(home: str, selector: Selector, known: set[str] | None = None) -> Found:
+    """Find what a selector means, in the log and in the spool, with everything derived from it.
+
+    known  ids that are to be erased already: what derives from them is found too
+    """
+    found, edges, kinds = Found(direct=set(known or ())), {}, {}
+    where: dict[str, str] = {}
+    for place, event in _events(home):
+        id = event["id"]
+        if selector.matches(event):
+            found.direct.add(id)
+        if parents := sources(event):
+            edges[id] = parents
+        kinds[id], where[id] = (event["kind"], event.get("at", 0)), place
+    found.derived = {id for id in derived(found.direct, edges) if id in kinds}
+    found.direct &= set(kinds)
+    for id in found.ids:
+        kind, at = kinds[id]
+        found.by_kind[kind] = found.by_kind.get(kind, 0) + 1
+        found.segments.add(where[id])
+        found.first_at, found.last_at = min(found.first_at or at, at), max(found.last_at, at)
+    return found
+
+
+def chosen(home: str, ids: set[str]) -> Iterator[Event]:
+    """The events with these ids that are not erased yet."""
+    return (event for _, event in _events(home) if event["id"] in ids)
+
+
+def _events(home: str) -> Iterator[tuple[str, Event]]:
+    for place, raw, line in lines(home):
+        if line.ok and not line.erased:
+            yield place, parse(raw)
+    for path, drafts in spooled(home):
+        for event in drafts:
+            yield path, event
+
+
+def requested(home: str) -> dict[str, str]:
+    """{id of an event that was asked to be erased: id of the request}, over the whole log."""
+    out: dict[str, str] = {}
+    for _, raw, line in lines(home):
+        if line.ok and not line.erased and b'"kind":"erasure.requested"' in raw:
+            event = parse(raw)
+            ids = event["data"].get("ids") if event["kind"] == "erasure.requested" else None
+            for id in ids if isinstance(ids, list) else ():
+                out.setdefault(str(id), event["id"])
+    return out
+
+
+def unfinished(home: str) -> int:
+    """How many events were asked to be erased and still hold their payload."""
+    asked = requested(home)
+    if not asked:
+        return 0
+    return sum(line.ok and not line.erased and line.id in asked for _, _, line in lines(home))
+
+
+def carry_out(home: str, wanted: Mapping[str, str], selector: Selector, *, at: int) -> Reached:
+    """Erase the events in `wanted` {id: id of the request} from every file of the log. Raises ErasureError, OSError."""
+    reached = Reached()
+    _clear_leftovers(home, reached)
+    for stream in streams(home):
+        with _Lock(home, stream):
+            _erase_stream(home, stream, wanted, selector, at, reached)
+    for name in files.names(os.path.join(home, "spool"), _SPOOL):
+        _erase_spooled(home, name, wanted, selector, reached)
+    folder = os.path.join(home, "quarantine")
+    for name in files.names(folder):
+        path = os.path.join(folder, name)
+        if _holds(files.read(path), wanted, selector):
+            files.remove(path)
+            reached.quarantined += 1
+    files.sync_dir(folder)
+    return reached
+
+
+class _Lock:
+    """The lock of whoever appends to a stream."""
+
+    def __init__(self, home: str, stream: str) -> None:
+        self.path = os.path.join(home, "locks", f"{stream}.lock")
+
+    def __enter__(self) -> None:
+        fd = files.lock(self.path, LOCK_WAIT_MS)
+        if fd is None:
+            raise ErasureError(
+                f"{self.path} was held for {LOCK_WAIT_MS // 1000} s: the erasure is not finished; `projectmem forget --resume`"
+            )
+        self.fd = fd
+
+    def __exit__(self, *_: object) -> None:
+        files.unlock(self.fd)
+
+
+def _erase_stream(home: str, stream: str, wanted: Mapping[str, str], selector: Selector, at: int, reached: Reached) -> None:
+    folder = os.path.join(home, "log", stream)
+    for name in files.names(folder, ".new"):  # only an erasure writes there, and this one has the lock
+        files.remove(os.path.join(folder, name))
+    names = segments(folder)
+    for name in names:
+        path = os.path.join(folder, name)
+        last = name == names[-1]
+        was_sealed = files.is_sealed(os.stat(path).st_mode)
+        if _needs(path, wanted, selector):
+            files.replace(path, b"".join(_erased_lines(path, wanted, selector, at, reached)))
+            reached.segments += 1
+        if was_sealed or not last:
+            files.seal_file(path)  # the new file is writable; that of an earlier run that stopped here, too
+
+
+def _needs(path: str, wanted: Mapping[str, str], selector: Selector) -> bool:
+    return any(_verdict(raw, wanted, selector)[0] for _, raw in files.read_lines(path))
+
+
+def _verdict(raw: bytes, wanted: Mapping[str, str], selector: Selector) -> tuple[str, bytes, str]:
+    """("" | erase | blank, the bare line, its id)."""
+    bare = raw[:-1] if raw.endswith(b"\n") else raw
+    line = check_line(bare)
+    if line.dressed:
+        bare = undress(bare)
+        line = check_line(bare)
+    if line.ok:
+        return ("erase" if line.id in wanted and not line.erased else ""), bare, line.id
+    return ("blank" if not bare.startswith(_BLANK) and _damaged_holds(bare, wanted, selector) else ""), bare, ""
+
+
+_BLANK = b'{"erased":"'
+
+
+def _erased_lines(path: str, wanted: Mapping[str, str], selector: Selector, at: int, reached: Reached) -> Iterator[bytes]:
+    for _, raw in files.read_lines(path):
+        what, bare, id = _verdict(raw, wanted, selector)
+        end = b"\n" if raw.endswith(b"\n") else b""
+        if what == "erase":
+            reached.events += 1
+            yield tombstone(bare, by=wanted[id], at=at) + end
+        elif what == "blank":
+            reached.damaged += 1
+            yield _BLANK + b'%d damaged bytes"}' % len(bare) + end
+        else:
+            yield raw
+
+
+def _damaged_holds(raw: bytes, wanted: Mapping[str, str], selector: Selector) -> bool:
+    """Whether bytes that are no event hold an id that is to be erased, or what the selector is about."""
+    if selector.in_bytes(raw):
+        return True
+    at = raw.find(b'"id":"')
+    while at >= 0:
+        if raw[at + 6 : at + 42].decode("ascii", "replace") in wanted:
+            return True
+        at = raw.find(b'"id":"', at + 1)
+    return False
+
+
+def _holds(raw: bytes, wanted: Mapping[str, str], selector: Selector) -> bool:
+    """Whether a quarantined file holds something to erase: whole events are judged as such, the rest by its bytes."""
+    for part in raw.split(b"\n"):
+        line = check_line(part)
+        if line.ok and not line.erased:
+            if line.id in wanted or selector.matches(parse(part)):
+                return True
+        elif part and not line.ok and _damaged_holds(part, wanted, selector):
+            return True
+    return False
+
+
+def _erase_spooled(home: str, name: str, wanted: Mapping[str, str], selector: Selector, reached: Reached) -> None:
+    """Take drafts out of a waiting file, under the lock of the stream it would go to."""
+    path = os.path.join(home, "spool", name)
+    stream = _stream_of(home, name.partition("-")[0])
+    with _Lock(home, stream or "spool"):
+        try:
+            raw = files.read(path)
+        except FileNotFoundError:
+            return  # written to the log meanwhile
+        found = _spool_file(path)
+        if found is None:
+            if raw and _damaged_holds(raw, wanted, selector):
+                files.remove(path)
+                reached.spooled += 1
+            return
+        pairs = list(zip(found["drafts"], found["ids"], strict=True))
+        keep = [(d, i) for d, i in pairs if i not in wanted and not selector.matches({**d, "id": i})]
+        if len(keep) == len(pairs):
+            return
+        reached.spooled += len(pairs) - len(keep)
+        in_log = set(read_position(os.path.join(home, "log", stream), stream).tail.ids) if stream else set()
+        if not keep or not in_log.isdisjoint(found["ids"]):
+            files.remove(path)  # it is in the log already, only its removal was cut short
+            return
+        body = canonical({**found, "drafts": [d for d, _ in keep], "ids": [i for _, i in keep]})
+        files.replace(path, sha256_hex(body).encode() + b" " + body + b"\n")
+
+
+def _spool_file(path: str) -> dict[str, Any] | None:
+    """A spool file's contents, None when it is damaged, empty or gone."""
+    try:
+        raw = files.read(path)
+        if sha256_hex(raw[65:-1]).encode() != raw[:64]:
+            return None
+        found = orjson.loads(raw[65:-1])
+        return found if len(found["drafts"]) == len(found["ids"]) else None
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _stream_of(home: str, machine: str) -> str:
+    try:
+        return str(orjson.loads(files.read(os.path.join(home, "writers", f"{machine}.json")))["stream"])
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        return ""
+
+
+def _clear_leftovers(home: str, reached: Reached) -> None:
+    """What crashes left of files that were being written aside, anywhere but among the segments."""
+    for folder in (home, *(os.path.join(home, n) for n in ("spool", "quarantine", "writers", "projections"))):
+        for name in files.names(folder, ".new"):
+            path = os.path.join(folder, name)
+            try:
+                if time.time() - os.stat(path).st_mtime > STALE_S:
+                    files.remove(path)
+                    reached.leftovers += 1
+            except FileNotFoundError:
+                continue
+
+
+def scrub_lines(path: str, betrays: Callable[[bytes], bool]) -> int:
+    """Take the lines that `betray` something out of a log for people; returns how many. A file that is not there has none."""
+    try:
+        raw = files.read(path)
+    except FileNotFoundError:
+        return 0
+    kept = raw.splitlines(keepends=True)
+    out = [line for line in kept if not betrays(line)]
+    if len(out) != len(kept):
+        files.replace(path, b"".join(out))
+    return len(kept) - len(out)
