@@ -10,6 +10,8 @@ import os
 
 from projectmem_logs.store import LogStore
 
+CATCH_UP_BYTES = 256 << 10
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -82,5 +84,6 @@ def _apply(home: str, events: list[Event], snapshot: Snapshot) -> None:
 
     ends = positions(home)
     mine = {event["stream"] for event in events}
-    if not snapshot.apply(events, positions={stream: ends[stream] for stream in mine if stream in ends}):
+    complete = snapshot.apply(events, positions={stream: ends[stream] for stream in mine if stream in ends})
+    if not complete and snapshot.lag(home) <= CATCH_UP_BYTES:  # everybody else waits for the lock: a long way is for later
         snapshot.catch_up(home)

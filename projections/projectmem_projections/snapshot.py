@@ -195,10 +195,23 @@ class Snapshot(SnapshotFile):
 
     def stale(self, positions: Mapping[str, tuple[str, int]]) -> bool:
         """Whether the log (`tail.positions`) ends elsewhere than where this snapshot left it."""
+        return self._known() != {stream: tuple(where) for stream, where in positions.items()}
+
+    def _known(self) -> dict[str, tuple[str, int]]:
         with self._guard:
             rows = self._db.execute("SELECT stream, segment, size FROM cursor").fetchall()
-        known = {stream: (segment, size) for stream, segment, size in rows}
-        return known != {stream: tuple(where) for stream, where in positions.items()}
+        return {stream: (segment, size) for stream, segment, size in rows}
+
+    def check(self) -> None:
+        """Read the whole file. Raises SnapshotDamaged where SQLite finds a fault in it."""
+        with self._guard:
+            fault = self._db.execute("PRAGMA quick_check(1)").fetchone()[0]
+        if fault != "ok":
+            raise SnapshotDamaged(f"the gate snapshot {self.path} is damaged ({fault}): rebuild it from the log")
+
+    def lag(self, home: str) -> int:
+        """Bytes of the log that were not folded in. More than there are to read where a position was forgotten."""
+        return tail.lag(home, self._known())
 
     def catch_up(self, home: str, limit_events: int = 5000) -> bool:
         """Fold in what the log at `home` holds beyond the cursor, at most about `limit_events`. True when all of it is in.

@@ -13,6 +13,7 @@ import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
 
@@ -47,6 +48,21 @@ def positions(home: str) -> dict[str, tuple[str, int]]:
 def segments(home: str, stream: str) -> list[str]:
     """Names of the stream's segments, oldest first."""
     return sorted(n for n in _names(os.path.join(home, "log", stream)) if n.endswith(".jsonl"))
+
+
+def lag(home: str, known: Mapping[str, tuple[str, int]]) -> int:
+    """Bytes of the log beyond the known position (segment, size) of each stream: how much there is to fold in."""
+    missing = 0
+    for stream in _names(os.path.join(home, "log")):
+        segment, offset = known.get(stream, ("", 0))
+        for name in segments(home, stream):
+            if name >= segment:
+                try:
+                    size = os.stat(os.path.join(home, "log", stream, name)).st_size
+                except OSError:
+                    continue
+                missing += max(0, size - offset) if name == segment else size
+    return missing
 
 
 def read_tail(home: str, stream: str, segment: str, offset: int, after: int, limit: int) -> Tail:

@@ -24,13 +24,20 @@ def run(place: Place, payload: Payload, now: int) -> Answer:
     """The harness's answer to `payload`, None for none. Raises what the log and the snapshot raise; entry.py catches it."""
     if payload.kind == "pre" and not _may_object(place, payload.calls[0], now):
         return None
-    from projectmem.hook.state import mended, open_state
+    from projectmem_projections.errors import SnapshotDamaged
 
-    state = open_state(place)
+    from projectmem.hook.state import BehindError, mended, open_state
+
     try:
-        reply = _answer(place, state, payload, now)
-    finally:
-        state.close()
+        state = open_state(place, patient=False)
+        try:
+            reply = _answer(place, state, payload, now)
+        finally:
+            state.close()
+    except (BehindError, SnapshotDamaged) as exc:
+        from projectmem.hook import meanwhile
+
+        return meanwhile.run(place, payload, now, str(exc))
     wrong = mended(place)
     return _told(place, payload, reply, wrong) if wrong else reply
 
@@ -38,6 +45,11 @@ def run(place: Place, payload: Payload, now: int) -> Answer:
 def _answer(place: Place, state: Snapshot, payload: Payload, now: int) -> Answer:
     if payload.kind == "pre":
         return _check(place, state, payload, payload.calls[0], now)
+    return after(place, state, payload, now)
+
+
+def after(place: Place, state: Snapshot, payload: Payload, now: int) -> Answer:
+    """Everything but the event before a call: what there is to record, and sometimes to say."""
     if payload.kind in ("post", "batch"):
         from projectmem.hook.finish import finish
 

@@ -18,25 +18,35 @@ if TYPE_CHECKING:
     from projectmem.place import Place
 
 BUSY_MS = 1_000  # parallel calls write at the same time; waiting is better than not checking
-CATCH_UP_EVENTS = 20_000  # about a second's worth; a longer log is folded in over several calls
+INLINE_BYTES = 512 << 10  # what is folded in before a call: about 30 ms; more is left to a process of its own
+CATCH_UP_EVENTS = 20_000  # about two seconds' worth; a command shows that it waits for the rest
 
 _redactors: dict[str, Redactor] = {}
 _mended: dict[str, str] = {}
 
 
-def open_state(place: Place) -> Snapshot:
-    """The snapshot of the place's log. One that is damaged, foreign or does not go with the log (which was cut, restored or
-    rewritten behind its back) is thrown away and folded again from the log.
+class BehindError(Exception):
+    """The snapshot is so far from the log (absent, damaged, long not followed) that bringing it up would hold up a call."""
 
+
+def open_state(place: Place, *, patient: bool = True) -> Snapshot:
+    """The snapshot of the place's log, caught up. One that is damaged, foreign or does not go with the log (which was cut,
+    restored or rewritten behind its back) is thrown away and folded again from the log.
+
+    patient  take a few seconds where it needs them; otherwise BehindError where that is more than a call can wait for
     Raises ProjectionError where it cannot be written, SnapshotBusy where another process holds it.
     """
     from projectmem_projections.errors import SnapshotDamaged
 
     folder = f"{place.home}/projections"
     path = f"{folder}/gate.sqlite"
+    if not patient and not os.path.exists(path):
+        _check_size(place, "it is missing")
     try:
-        return _opened(place, path, folder)
+        return _opened(place, path, folder, patient)
     except SnapshotDamaged as exc:
+        if not patient:
+            _check_size(place, str(exc))
         from projectmem_projections.snapshot import discard
 
         from projectmem.hook import degraded
@@ -44,7 +54,15 @@ def open_state(place: Place) -> Snapshot:
         degraded.note(place.home, "snapshot", "rebuilt from the log", str(exc))
         _mended[place.home] = str(exc)
         discard(path)
-        return _opened(place, path, folder)
+        return _opened(place, path, folder, patient)
+
+
+def _check_size(place: Place, why: str) -> None:
+    """Raise BehindError where the whole log is more than a call can wait for."""
+    from projectmem_projections.tail import lag
+
+    if lag(place.home, {}) > INLINE_BYTES:
+        raise BehindError(why)
 
 
 def mended(place: Place) -> str:
@@ -52,27 +70,25 @@ def mended(place: Place) -> str:
     return _mended.pop(place.home, "")
 
 
-def _opened(place: Place, path: str, folder: str) -> Snapshot:
+def _opened(place: Place, path: str, folder: str, patient: bool) -> Snapshot:
     if not os.path.isdir(folder):
         os.makedirs(folder, 0o700, exist_ok=True)
     state = Snapshot(path, busy_ms=BUSY_MS)
     try:
-        _follow(place, state)
+        _follow(place, state, patient)
     except BaseException:
         state.close()
         raise
     return state
 
 
-def _follow(place: Place, state: Snapshot) -> None:
+def _follow(place: Place, state: Snapshot, patient: bool) -> None:
     from projectmem_projections.tail import positions
 
-    if state.stale(positions(place.home)) and not state.catch_up(place.home, CATCH_UP_EVENTS):
-        from projectmem.hook import degraded
-
-        degraded.note(
-            place.home, "snapshot", "still behind the log; the gate knows only the older part. Run `projectmem rebuild`"
-        )
+    if state.stale(positions(place.home)):
+        if not patient and (behind := state.lag(place.home)) > INLINE_BYTES:
+            raise BehindError(f"it is {max(1, behind >> 20)} MB behind the log")
+        state.catch_up(place.home, CATCH_UP_EVENTS)
 
 
 def record(place: Place, state: Snapshot, drafts: list[dict[str, Any]], now: int) -> list[dict[str, Any]]:

@@ -1,0 +1,116 @@
+"""What the hook does while the gate's snapshot is being rebuilt from a long log: it answers at once, and says so.
+
+Calls are recorded as always; a small state of its own (`<home>/projections/meanwhile.sqlite`) knows what was recorded
+meanwhile, so that nothing is recorded twice. Nothing is checked, and no position is noted for the audit: nobody claims that
+there was no candidate. One process in the background brings the snapshot up (refolding.py); the next call finds it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from projectmem_projections.snapshot import Snapshot, discard
+
+from projectmem.hook import degraded
+from projectmem.hook.state import BUSY_MS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any
+
+    from projectmem.hook.claude_code import Payload
+    from projectmem.place import Place
+
+RETRY_S = 60  # after a rebuild that failed
+
+
+class Meanwhile(Snapshot):
+    """A snapshot of what was recorded since the real one was lost: it follows nothing and misses nothing."""
+
+    def apply(
+        self,
+        events: Iterable[Mapping[str, Any]],
+        *,
+        gaps: bool = False,
+        positions: Mapping[str, tuple[str, int]] | None = None,
+    ) -> bool:
+        """Fold the events in, whatever lies before them."""
+        super().apply(events, gaps=True)
+        return True
+
+
+def path_of(home: str) -> str:
+    """Where the state of the meantime is."""
+    return f"{home}/projections/meanwhile.sqlite"
+
+
+def run(place: Place, payload: Payload, now: int, why: str) -> dict[str, Any] | None:
+    """The answer to a payload while there is no snapshot to ask. `why` says what is wrong with it."""
+    from projectmem.hook import claude_code as adapter
+    from projectmem.hook import pipeline
+
+    start_rebuild(place.home)
+    state = _opened(path_of(place.home))
+    try:
+        reply = None
+        if payload.kind == "pre":
+            pipeline.note(state, payload.calls[0], {"t0": now})
+        else:
+            reply = pipeline.after(place, state, payload, now)
+    finally:
+        state.close()
+    if not degraded.first_time(place.home, f"{payload.session} snapshot"):
+        return reply
+    degraded.event(place, payload.session, adapter.HARNESS, now, "snapshot", "calls are not checked", why)
+    message = (
+        f"projectmem: the gate is degraded: its snapshot cannot be used ({why[:200]}) and is being rebuilt from the log in the"
+        " background. Until then calls are recorded but not checked."
+    )
+    return adapter.with_message(reply, message)
+
+
+def _opened(path: str) -> Meanwhile:
+    from projectmem_projections.errors import SnapshotDamaged
+
+    os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
+    try:
+        return Meanwhile(path, busy_ms=BUSY_MS)
+    except SnapshotDamaged:
+        discard(path)
+        return Meanwhile(path, busy_ms=BUSY_MS)
+
+
+def start_rebuild(home: str) -> bool:
+    """Start the process that brings the snapshot up, unless one is at work or has failed within the last minute."""
+    from projectmem_logs import files
+
+    from projectmem.hook.refolding import failed_lately, lock_path
+
+    if failed_lately(home, RETRY_S):
+        return False
+    os.makedirs(f"{home}/projections", 0o700, exist_ok=True)
+    held = files.lock(lock_path(home), 0)
+    if held is None:
+        return False
+    files.unlock(held)
+    program = f"import sys\nsys.path[:] = {sys.path!r}\nfrom projectmem.hook.refolding import main\nmain(sys.argv[1])"
+    _detached([sys.executable, "-I", "-S", "-c", program, home])
+    return True
+
+
+def _detached(argv: list[str]) -> None:
+    """Start a process that outlives this one, in a session of its own and with none of its pipes: a harness waits for them."""
+    if not hasattr(os, "posix_spawn"):
+        import subprocess
+
+        subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        return
+    from projectmem.place import environment
+
+    quiet = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_RDWR, 0) for fd in (0, 1, 2)]
+    try:
+        os.posix_spawn(argv[0], argv, environment({}), file_actions=quiet, setsid=True)
+    except NotImplementedError:  # an old C library: it then shares the harness's session
+        os.posix_spawn(argv[0], argv, environment({}), file_actions=quiet)

@@ -1,0 +1,108 @@
+"""The process that brings the gate's snapshot up to a long log while the hook goes on (started by meanwhile.py).
+
+One at a time, with low priority, without a word: what it did is a line in hook.log. A snapshot that is merely behind is
+caught up in small transactions; one that is missing or damaged is built aside and put in place.
+"""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from projectmem_projections.snapshot import Snapshot
+
+ALL = 1 << 40
+BUSY_MS = 5_000
+NICE = 10
+
+
+def lock_path(home: str) -> str:
+    """Held by the one process that rebuilds."""
+    return f"{home}/projections/refold.lock"
+
+
+def _mark_path(home: str) -> str:
+    return f"{home}/projections/refold.failed"
+
+
+def failed_lately(home: str, seconds: int) -> bool:
+    """Whether the last rebuild failed, not longer ago than that."""
+    import time
+
+    try:
+        age = time.time() - os.stat(_mark_path(home)).st_mtime
+    except OSError:
+        return False
+    return 0 <= age < seconds
+
+
+def main(home: str) -> None:
+    """Bring the snapshot of the log in `home` up. Raises nothing: nobody would hear it."""
+    from projectmem_logs import files
+
+    from projectmem.hook import degraded
+
+    try:
+        if hasattr(os, "nice"):
+            os.nice(NICE)
+        held = files.lock(lock_path(home), 0)
+        if held is None:
+            return
+        try:
+            refold(home)
+            files.remove(_mark_path(home))
+            degraded.note(home, "snapshot", "brought up to the log in the background")
+        finally:
+            files.unlock(held)
+    except Exception as exc:
+        degraded.note(home, "snapshot", "could not be brought up to the log", f"{type(exc).__name__}: {exc}")
+        _mark(home)
+
+
+def _mark(home: str) -> None:
+    try:
+        os.close(os.open(_mark_path(home), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600))
+        os.utime(_mark_path(home))
+    except OSError:
+        pass
+
+
+def refold(home: str) -> None:
+    """Catch the snapshot up, or build it anew. Raises ProjectionError, LogError and OSError."""
+    from projectmem_projections.errors import SnapshotDamaged
+    from projectmem_projections.refold import rebuild_snapshot
+    from projectmem_projections.snapshot import Snapshot
+
+    path = f"{home}/projections/gate.sqlite"
+    try:
+        with Snapshot(path, busy_ms=BUSY_MS) as state:
+            if not state.cursor():
+                raise SnapshotDamaged("it is empty")
+            state.check()
+            state.catch_up(home, ALL)
+            _adopt(state, home)
+            return
+    except SnapshotDamaged:
+        rebuild_snapshot(home)
+    with Snapshot(path, busy_ms=BUSY_MS) as state:
+        state.catch_up(home, ALL)
+        _adopt(state, home)
+
+
+def _adopt(state: Snapshot, home: str) -> None:
+    """Take over the notes of calls that began in the meantime, and end it."""
+    from projectmem_projections.errors import ProjectionError
+    from projectmem_projections.snapshot import Snapshot, discard
+
+    from projectmem.hook.meanwhile import path_of
+
+    path = path_of(home)
+    if not os.path.exists(path):
+        return
+    try:
+        with Snapshot(path, busy_ms=BUSY_MS) as other, other.exclusive() as notes:
+            state.adopt(notes)
+    except ProjectionError:
+        pass  # notes of a minute: durations and positions of calls that are on record anyway
+    discard(path)
