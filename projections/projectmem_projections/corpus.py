@@ -129,6 +129,11 @@ class Corpus:
         """Let go of the file."""
         self._db.close()
 
+    def __del__(self) -> None:
+        # Python 3.13 complains of a connection that is collected open, also after a constructor that raised.
+        if hasattr(self, "_db"):
+            self._db.close()
+
     def documents(self, rows: Iterable[int]) -> dict[int, Document]:
         """The documents of some rows."""
         out = {}
