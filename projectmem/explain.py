@@ -176,13 +176,14 @@ def _rule(name: str) -> str:
 
 def _fresh(row: Standing, now: int) -> list[str]:
     facts = row.facts
-    words = {"same": "nothing that matters has changed", "changed": "it may have been mended", "unknown": "cannot be told"}
-    lines = ["Has anything changed since?", f"  {words.get(row.fresh, row.fresh)}: {output.safe(row.why)}"]
+    words = {"same": "no: ", "changed": "it may have been mended: ", "unknown": "cannot be told: "}
+    lines = ["Has anything changed since?", f"  {words.get(row.fresh, '')}{output.safe(row.why)}"]
     compared = [f"{name} {facts[name]}" for name in ("head", "deps", "files", "tools", "env") if facts.get(name)]
     lines.append(f"  compared with the recorded state: {output.safe(', '.join(compared) or 'nothing')}")
     if facts.get("changed_files"):
         lines.append(f"  changed files: {output.safe(', '.join(facts['changed_files']))}")
-    for kind, subject, at in (facts.get("changes") or [])[:6]:
+    # Those from before it are facts too: they say whether earlier failures were alike.
+    for kind, subject, at in [change for change in facts.get("changes") or [] if change[2] > row.record.at][:6]:
         lines.append(f"  on record since: {CHANGES.get(kind, output.safe(kind))} {output.safe(subject)} ({output.ago(at, now)})")
     lines.append(f"  what makes a failure of this class worth trying again: {RETRY.get(row.record.cls, RETRY_DEFAULT)}")
     return lines

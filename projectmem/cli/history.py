@@ -70,6 +70,7 @@ def _follow(home: str, heads: dict[str, int], kinds: tuple[str, ...], as_json: b
     from projectmem import logview
 
     paint, position = common.paint(), dict(heads)
+    sys.stdout.flush()  # what was shown before the first wait, where it goes into a pipe
     while True:
         if _heads(home) != position:
             for event in read_events(home, position):

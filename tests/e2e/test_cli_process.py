@@ -84,10 +84,16 @@ def test_a_closed_pipe_is_quiet(root: Path) -> None:
 @contextmanager
 def following(root: Path, *args: str) -> Iterator[subprocess.Popen[str]]:
     """`log --follow`. It takes Ctrl-C also where the tests run in the background (and ignore it), and ends with the test."""
+    env = {"PATH": os.environ["PATH"], "HOME": str(root), "LANG": "C.UTF-8"}  # not PYTHONUNBUFFERED, which users do not have
     held = signal.signal(signal.SIGINT, signal.default_int_handler)  # a handler is not inherited, ignoring is
     try:
         child = subprocess.Popen(
-            [*PROJECTMEM, "log", "--follow", *args], cwd=root, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            [*PROJECTMEM, "log", "--follow", *args],
+            cwd=root,
+            env=env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         )
     finally:
         signal.signal(signal.SIGINT, held)
