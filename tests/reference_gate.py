@@ -28,7 +28,7 @@ MENDS = {
     "usage": {("edit", NAMED), ("edit", MANIFEST), ("install", "npm")},
     "auth": {("edit", NAMED), ("login", "gh"), ("env", "PATH")},
     "network": {("edit", NAMED), ("login", "gh"), ("env", "PATH"), ("service", "db")},
-    "edit-mismatch": {("edit", NAMED)},
+    "edit-mismatch": {("edit", NAMED), ("checkout", "")},
 }
 FILES = ("files",)
 NEEDS = {"command-not-found": ("deps", "files"), "usage": FILES, "auth": FILES, "network": (), "edit-mismatch": FILES}
