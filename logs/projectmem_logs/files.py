@@ -139,9 +139,9 @@ def read(path: str, start: int = 0, size: int | None = None) -> bytes:
         os.close(fd)
 
 
-def read_lines(path: str, start: int = 0, limit: int | None = None, chunk: int = 1 << 20) -> Iterator[tuple[int, bytes]]:
-    """(offset, bytes with the newline if there is one) of each line from byte `start` up to byte `limit`, in flat memory
-    but for the longest line."""
+def read_blocks(path: str, start: int = 0, limit: int | None = None, chunk: int = 1 << 20) -> Iterator[tuple[int, bytes]]:
+    """(offset, bytes) of runs of whole lines from byte `start` up to byte `limit`, about `chunk` bytes each, in flat memory
+    but for the longest line. Each ends in a newline, but for a last one that holds what has none."""
     fd = os.open(path, os.O_RDONLY | _BASE)
     try:
         os.lseek(fd, start, os.SEEK_SET)
@@ -149,18 +149,30 @@ def read_lines(path: str, start: int = 0, limit: int | None = None, chunk: int =
         at, pos, held = start, start, []
         while pos < end and (block := os.read(fd, min(chunk, end - pos))):
             pos += len(block)
-            if b"\n" not in block:
+            cut = block.rfind(b"\n") + 1
+            if not cut:
                 held.append(block)
                 continue
-            lines = (b"".join(held) + block).split(b"\n")
-            held = [lines.pop()]
-            for line in lines:
-                yield at, line + b"\n"
-                at += len(line) + 1
+            held.append(block[:cut])
+            lines = b"".join(held)
+            held = [block[cut:]]
+            yield at, lines
+            at += len(lines)
         if rest := b"".join(held):
             yield at, rest
     finally:
         os.close(fd)
+
+
+def read_lines(path: str, start: int = 0, limit: int | None = None, chunk: int = 1 << 20) -> Iterator[tuple[int, bytes]]:
+    """(offset, bytes with the newline if there is one) of each line, as `read_blocks`."""
+    for at, block in read_blocks(path, start, limit, chunk):
+        if not block.endswith(b"\n"):  # the last one, and only it
+            yield at, block
+            return
+        for line in block[:-1].split(b"\n"):
+            yield at, line + b"\n"
+            at += len(line) + 1
 
 
 def replace(path: str, data: bytes) -> None:
