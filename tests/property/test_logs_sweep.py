@@ -104,7 +104,8 @@ def test_moved_dropped_repeated_and_spliced_lines_stop_it(order: list[int], data
 def forged(change: dict[str, bytes], data: bytes = b'{"a":1}') -> bytes:
     """A first line with fields spelled as given, and hashes that fit them."""
     fields = {
-        "actor": b'{"agent":"","harness":"","model":"","origin":"observed","session":""}', "at": b"5", "batch": b"1", "causes": b"[]",
+        "actor": b'{"agent":"","harness":"","model":"","origin":"observed","session":""}',
+        "at": b"5", "batch": b"1", "causes": b"[]",
         "id": b'"0190b6a0-0000-7000-8000-000000000000"', "kind": b'"note.recorded"', "left": b"0",
         "prev": b'"%s"' % GENESIS.encode(), "scope": b'{"project":"p","tenant":""}', "seq": b"1",
         "stream": b'"%s"' % STREAM.encode(), "ts": b"7", "v": b"1", **change,
@@ -117,7 +118,8 @@ def forged(change: dict[str, bytes], data: bytes = b'{"a":1}') -> bytes:
 
 
 FORGED = [
-    ({}, b'{"a":1.5}'), ({}, b'{"a":[-1e400]}'), ({}, b'{"a":1e16}'), ({}, b'{"a":1E2}'), ({}, b'{"b":1,"a":2}'), ({}, b'{"a": 1}'),
+    ({}, b'{"a":1.5}'),
+    ({}, b'{"a":[-1e400]}'), ({}, b'{"a":1e16}'), ({}, b'{"a":1E2}'), ({}, b'{"b":1,"a":2}'), ({}, b'{"a": 1}'),
     ({}, b'{"a":1,"a":1}'), ({}, b'{"a":9007199254740993}'), ({}, b'{"a":"\\u0041"}'), ({}, b'{"a":"\\/"}'), ({}, b"{},{}"),
     ({}, b'{"a":-0}'), ({}, b'{"a":01}'), ({}, b'{"a":' + b"[" * 100 + b"]" * 100 + b"}"), ({}, b'{"a":"\xff"}'), ({}, b"1"),
     ({"at": b"05"}, b"{}"), ({"ts": b"7.0"}, b"{}"), ({"ts": b"99999999999999999"}, b"{}"), ({"v": b"2"}, b"{}"),
