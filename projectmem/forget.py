@@ -24,8 +24,8 @@ from projectmem_logs.errors import ErasureError
 from projectmem_logs.home import redaction_key
 from projectmem_logs.redact import Redactor
 from projectmem_logs.selecting import Selector, needles
+from projectmem_logs.store import LogStore
 
-from projectmem import writing
 from projectmem.errors import BadInputError, RefusedError
 
 if TYPE_CHECKING:
@@ -211,7 +211,7 @@ def _request(place: Place, plan: Mapping[str, Any], wanted: Selector, ids: list[
             "calls": plan["calls"],
         }
         draft = {"kind": "erasure.requested", "at": now, "actor": actor, "causes": [], "data": data}
-        writing.append(place, [draft], now, problems=[])
+        LogStore(place.home, project=place.project, wait_ms=LOCK_WAIT_MS).append([draft], now=now)
 
 
 def _everywhere(place: Place, wanted: Selector, asked: Mapping[str, str], betraying: set[str], now: int) -> Outcome:

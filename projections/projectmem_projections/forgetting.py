@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 
 from projectmem_logs import files
 
@@ -17,6 +18,7 @@ from .snapshot import Snapshot
 
 LOCK_WAIT_MS = 60_000
 _LOCK = "build.lock"
+_KEPT = ("gate.sqlite", "gate.sqlite-journal")  # the latter is rolled back or emptied when the snapshot is opened
 
 
 def forget(home: str) -> dict[str, int | str]:
@@ -28,16 +30,42 @@ def forget(home: str) -> dict[str, int | str]:
     done: dict[str, int | str] = {}
     if not os.path.isdir(folder):
         return done
-    for name in files.names(folder):
-        if name.startswith("gate.sqlite.") and ".building" in name:  # of a rebuild that died
-            files.remove(os.path.join(folder, name))
+    _clear(folder)
     path = os.path.join(folder, "gate.sqlite")
-    _cursor, events = rebuild_snapshot(home)
+    _, events = rebuild_snapshot(home)
     _wipe_notes(path)
     done["gate snapshot"] = f"rebuilt from {events} events"
     for name, what in (("duckdb", "summaries"), ("recall", "recall")):
         done[f"{what}, generations removed"] = _empty(os.path.join(folder, name))
     return done
+
+
+def _clear(folder: str) -> None:
+    """Remove every file but the snapshot itself and locks. A rebuild at work has read what is erased now: it is waited for,
+    and what one that died left behind goes."""
+    deadline = time.monotonic() + LOCK_WAIT_MS / 1000
+    for name in files.names(folder):
+        path = os.path.join(folder, name)
+        if name in _KEPT or name.endswith(".lock") or os.path.isdir(path):
+            continue
+        while name.endswith(".building") and os.path.exists(path) and _alive(name.split(".")[-2]):
+            if time.monotonic() > deadline:
+                raise ProjectionError(f"another process has been rebuilding {path} for a minute: try again")
+            time.sleep(0.05)
+        files.remove(path)
+
+
+def _alive(pid: str) -> bool:
+    """Whether a process of this machine other than this one has that id."""
+    if not pid.isdigit() or int(pid) == os.getpid() or os.name == "nt":
+        return False
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def _wipe_notes(path: str) -> None:

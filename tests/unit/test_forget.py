@@ -358,3 +358,69 @@ def test_the_notes_of_calls_in_flight_are_wiped(world: World) -> None:
     )
     world("forget", "--text", SECRET, "--yes", code=0)
     assert world.holding() == [] and os.path.getsize(world.home / "projections" / "gate.sqlite")
+
+
+def test_whatever_else_lies_among_the_projections_goes(world: World) -> None:
+    """What a dead rebuild left, the state of the meantime, a journal, a write-ahead log, files nobody knows."""
+    world("record", "note", f"one {SECRET}")
+    folder = world.home / "projections"
+    names = [
+        "gate.sqlite.999999999.building",
+        "gate.sqlite.999999999.building-journal",
+        "meanwhile.sqlite",
+        "gate.sqlite-wal",
+        "x",
+    ]
+    names += ["duckdb/gen-00000009.duckdb.wal", "recall/gen-00000009/index.faiss"]
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(SECRET)
+    world("forget", "--text", SECRET, "--yes")
+    assert world.holding() == [] and not [name for name in names if (folder / name).exists()]
+
+
+def test_a_rebuild_at_work_is_waited_for(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has read what is erased now and would put it back; one that never ends is said, and the erasure taken up later."""
+    from projectmem_projections import forgetting
+
+    world("record", "note", f"one {SECRET}")
+    path = world.home / "projections" / f"gate.sqlite.{os.getppid()}.building"
+    path.write_text("")
+    monkeypatch.setattr(forgetting, "LOCK_WAIT_MS", 100)
+    world("forget", "--text", SECRET, "--yes", code=COULD_NOT)
+    assert "rebuilding" in world.err and (world.home / "erasure.json").exists()
+    path.unlink()
+    assert world.json("forget", "--resume")["ok"] and world.holding() == []
+
+
+def test_writers_go_on_while_it_is_erased(world: World) -> None:
+    """Three processes append all the while: nothing they were told is kept is lost, and the chain holds."""
+    import subprocess
+    import sys
+
+    program = (
+        "import sys, time\n"
+        "from projectmem_logs.store import LogStore\n"
+        "store, n = LogStore(sys.argv[1], segment_bytes=20_000, wait_ms=20_000), 0\n"
+        "end = time.monotonic() + 4\n"
+        "while time.monotonic() < end:\n"
+        "    d = {'kind': 'note.recorded', 'actor': {'origin': 'human'}, 'data': {'text': f'{sys.argv[2]}-{n}', 'tags': []}}\n"
+        "    store.append([d], now=1000 + n)\n"
+        "    n += 1\n"
+        "    time.sleep(0.01)\n"
+        "print(n)\n"
+    )
+    world("record", "note", f"one {SECRET}")
+    env = place.environment({"PYTHONPATH": os.pathsep.join(sys.path)})
+    writers = [
+        subprocess.Popen([sys.executable, "-c", program, str(world.home), f"w{i}"], stdout=subprocess.PIPE, env=env)
+        for i in range(3)
+    ]
+    time.sleep(1.0)
+    for i in range(3):
+        world("record", "note", f"again {i} {SECRET}")
+        world("forget", "--text", SECRET, "--yes")
+    counts = [int(w.communicate(timeout=60)[0]) for w in writers]
+    assert world.holding() == [] and verify(str(world.home)).ok and min(counts) > 0
+    told = {f"w{i}-{n}" for i, count in enumerate(counts) for n in range(count)}
+    assert told == {e["data"]["text"] for e in world.events() if "data" in e and e["data"].get("text", "").startswith("w")}
