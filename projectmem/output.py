@@ -167,6 +167,11 @@ class Waiting:
             self.status = status
         return self
 
+    def tell(self, done: int, total: int) -> None:
+        """How far it is, where that is known."""
+        if self.status is not None:
+            self.status.update(f"{self.label} {done * 100 // max(1, total)} %")
+
     def __exit__(self, *exc: object) -> None:
         if self.status is not None:
             self.status.stop()

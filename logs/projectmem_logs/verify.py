@@ -28,16 +28,16 @@ _HEAD = b'{"actor":{'
 REMEDIES = {
     "unterminated": "the next append puts it back by itself; no record is lost",
     "torn": "nothing acknowledged is in it; the next append moves it to quarantine/ by itself",
-    "crlf": "turn CRLF back into LF in this file (git: set `* -text` for it), then verify again",
-    "bom": "remove the three bytes of the byte-order mark, then verify again",
+    "crlf": "run `projectmem repair` (git did this: set `* -text` for the log's folder)",
+    "bom": "run `projectmem repair`",
     "nul": "a disk or file-system fault; restore this segment from a backup, or keep it: the rest is served",
-    "glued": "two writers without a lock, or a lost newline; put a newline between the records, then verify again",
-    "swapped": "put the lines back in order of seq, then verify again",
-    "duplicate": "remove the second copy, then verify again",
+    "glued": "two writers without a lock, or a lost newline; run `projectmem repair` to part the records",
+    "swapped": "run `projectmem repair` to put them in order",
+    "duplicate": "run `projectmem repair` to drop what is there twice",
     "gap": "restore the missing records from a backup; without one, what is there stays valid and is served",
     "missing-segment": "restore the segment from a backup; without one, what is there stays valid and is served",
-    "foreign-file": "move the file out of the log's folder",
-    "empty": "remove the empty line, then verify again",
+    "foreign-file": "run `projectmem repair` to move it to quarantine/",
+    "empty": "run `projectmem repair`",
 }
 _RESTORE = "restore this segment from a backup; without one the record is lost and the rest is served"
 _WORDS = {

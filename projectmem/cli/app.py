@@ -10,7 +10,19 @@ from typing import Annotated
 import typer
 
 from projectmem import output
-from projectmem.cli import checking, curating, forgetting, history, integrity, policies, reading, recording, serving, setup
+from projectmem.cli import (
+    checking,
+    curating,
+    forgetting,
+    history,
+    integrity,
+    policies,
+    reading,
+    recording,
+    repairing,
+    serving,
+    setup,
+)
 from projectmem.cli.common import EXITS_CHECKED, group
 
 FAILED, USAGE, COULD_NOT, BUG, BROKEN_PIPE, INTERRUPTED = 1, 2, 3, 70, 141, 130
@@ -28,7 +40,7 @@ def _root(
     """Remembers what coding agents tried and how it ended, and speaks up before they repeat a failure."""
 
 
-for part in (setup, checking, recording, reading, curating, history, integrity, forgetting, policies, serving):
+for part in (setup, checking, recording, reading, curating, history, integrity, repairing, forgetting, policies, serving):
     part.register(app)
 
 

@@ -37,8 +37,8 @@ def verify(
     from projectmem_logs.verify import verify as check
 
     place = common.open_place(root)
-    with output.Waiting("checking the log"):
-        report = check(place.home)
+    with output.Waiting("checking the log") as waiting:
+        report = check(place.home, waiting.tell)
     found: list[Any] = []
     if kept:
         from projectmem.integrity import verify as hold

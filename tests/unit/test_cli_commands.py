@@ -19,7 +19,7 @@ PATHS = [
     ("init",), ("uninit",), ("hook",), ("doctor",), ("demo",), ("version",), ("check",), ("failures",), ("explain",),
     ("summary",), ("recall",),
     ("stats",), ("pin",), ("snooze",), ("dispute",), ("supersede",), ("review",), ("feedback",), ("log",), ("replay",),
-    ("verify",), ("checkpoint",), ("prove",), ("forget",), ("rebuild",),
+    ("verify",), ("repair",), ("checkpoint",), ("prove",), ("forget",), ("rebuild",),
     ("mcp",), ("backtest",), ("record",), ("record", "issue"), ("record", "hypothesis"), ("record", "attempt"), ("record", "fix"),
     ("record", "decision"), ("record", "note"), ("record", "label"), ("policy",), ("policy", "show"), ("policy", "validate"),
     ("policy", "path"),
@@ -29,7 +29,7 @@ WITHOUT_ROOT = {("hook",), ("demo",), ("version",), ("backtest",), ("record",), 
 READING = [
     ("failures",), ("failures", "--all"), ("log",), ("log", "--kind", "action"), ("stats",), ("summary",), ("replay",),
     ("replay", "--verify"),
-    ("verify",), ("policy", "show"), ("policy", "path"), ("check", "--command", "ls"), ("version",),
+    ("verify",), ("repair",), ("policy", "show"), ("policy", "path"), ("check", "--command", "ls"), ("version",),
 ]  # fmt: skip
 
 
@@ -326,6 +326,20 @@ def test_a_damaged_log_is_said_and_the_rest_is_served(run: Cli) -> None:
     text = run("log")
     assert "make bread" not in text
     assert "damage" in run.err
+
+
+def test_repair_shows_first_and_then_does_it(run: Cli) -> None:
+    """A dry run changes nothing and exits 1; --apply leaves a whole log and says what was done."""
+    (segment,) = (run.root / ".projectmem-gate" / "log").rglob("*.jsonl")
+    segment.write_bytes(segment.read_bytes().replace(b"\n", b"\r\n"))
+    before = segment.read_bytes()
+    assert "would:" in run("repair", code=FAILED) and segment.read_bytes() == before
+    assert "done:" in run("repair", "--apply")
+    run("verify")
+    assert "nothing to repair" in run("repair")
+    segment.write_bytes(segment.read_bytes().replace(b"make build", b"make bread", 1))
+    assert "only a backup" in run("repair", "--apply", code=FAILED)
+    assert run.json("repair", code=FAILED)["ok"] is False
 
 
 def test_replay_exit_code_tells(run: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
