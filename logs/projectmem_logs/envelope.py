@@ -173,7 +173,8 @@ def seal_all(
 ) -> tuple[list[Event], bytes]:
     """The events and the bytes of one batch whose first record has seq `first` and follows the hash `prev`.
 
-    rand  26 random bytes a record, for salts and ids;  ids  when given, used instead
+    rand  26 random bytes a record, for salts and ids;  ids  when given, used instead. The ids of a batch are a microsecond
+    apart: their beginnings, by which people name events, differ too
     """
     step = ID_BYTES + SALT_BYTES
     events, lines = [], []
@@ -181,7 +182,7 @@ def seal_all(
         bits = rand[step * i : step * (i + 1)]
         event, line = seal(
             draft, stream=stream, seq=first + i, batch=first, left=len(batch) - 1 - i, ts=ts, prev=prev, salt=bits[:SALT_BYTES],
-            id=ids[i] if ids else uuid7(ts, bits[SALT_BYTES:]), scope=scope, scope_text=scope_text,
+            id=ids[i] if ids else uuid7(ts + i, bits[SALT_BYTES:]), scope=scope, scope_text=scope_text,
         )  # fmt: skip
         prev = event["hash"]
         events.append(event)

@@ -32,7 +32,7 @@ def put(home: str, machine: str, prepared: Sequence[Prepared], now: int) -> str:
         raise AppendError(f"the log is locked and {folder} already holds {FILES_MAX:,} files; run `projectmem doctor`")
     drafts = [{"actor": p.actor, "at": p.at, "causes": p.causes, "data": p.data, "kind": p.kind} for p in prepared]
     rand = os.urandom(ID_BYTES * (len(prepared) + 1))
-    ids = [uuid7(now, rand[ID_BYTES * i : ID_BYTES * (i + 1)]) for i in range(1, len(prepared) + 1)]
+    ids = [uuid7(now + i, rand[ID_BYTES * i : ID_BYTES * (i + 1)]) for i in range(1, len(prepared) + 1)]
     body = canonical({"drafts": drafts, "ids": ids, "now": now})
     path = os.path.join(folder, f"{machine}-{now:020d}-{rand[:ID_BYTES].hex()}{_SUFFIX}")
     try:

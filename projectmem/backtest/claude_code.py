@@ -20,10 +20,13 @@ def read_claude_code(paths: Sequence[Path], problems: Problems) -> list[Reposito
     projects: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for file in _files(paths, problems):
         counts = Counts()
-        last = 0
+        last = found = 0
         for call in read_calls(file, counts):
+            found += 1
             last = max(last, call["at"] or call["began"] or 0)
             projects[_project(file)].append({**call, "at": call["at"] or last + 1, "finished": call["at"] is not None})
+        if not found and file in paths:  # of a folder's files many may be sessions without a call
+            problems.add(f"{file}: no tool calls of a Claude Code transcript in it; is it of another --format?")
         if counts.damaged:
             problems.add(f"{file}: {counts.damaged} lines could not be read")
     return [_repository(name, calls) for name, calls in projects.items()]

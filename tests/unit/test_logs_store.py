@@ -75,6 +75,13 @@ def test_events_of_one_append_are_one_batch_and_chain_on(home: str) -> None:
     assert store.head() == {chain[0]["stream"]: 3} and heads(home) == {chain[0]["stream"]: (3, chain[2]["hash"])}
 
 
+def test_events_of_one_batch_are_told_apart_by_the_beginning_of_their_ids(home: str) -> None:
+    """People and agents name events by 18 characters, as warnings show them; imports come in large batches."""
+    events = LogStore(home).append([note()] * 3000, now=NOW)
+    assert len({event["id"][:18] for event in events}) == 3000
+    assert [event["id"] for event in events] == sorted(event["id"] for event in events)
+
+
 def test_two_stores_and_a_fresh_one_share_the_stream(home: str) -> None:
     """A store that was overtaken notices and chains on what the other wrote."""
     a, b = LogStore(home), LogStore(home)
