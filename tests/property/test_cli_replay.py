@@ -9,6 +9,7 @@ from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from projectmem_logs.origin import accept
 from projectmem_logs.store import init_home
 
 from projectmem import policies, record, replay
@@ -49,6 +50,7 @@ class Workshop:
         self.folder, self.now, self.calls = folder, NOW, 0
         home = str(folder / ".projectmem-gate")
         init_home(home, NOW)
+        accept(home)
         self.place = Place(str(folder), home)
         (folder / "sub").mkdir()
         for name in FILES:

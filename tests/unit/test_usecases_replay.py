@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from projectmem_logs.envelope import GENESIS, seal
+from projectmem_logs.origin import accept
 from projectmem_logs.reader import read_events
 from projectmem_logs.store import init_home
 
@@ -27,6 +28,7 @@ class Agent:
     def __init__(self, folder: Path) -> None:
         self.folder, self.home, self.now, self.calls = folder, str(folder / ".projectmem-gate"), NOW, 0
         init_home(self.home, NOW)
+        accept(self.home)
 
     def fire(self, event: str, session: str, **payload: Any) -> Any:
         """The hook's answer to one event."""
