@@ -84,7 +84,7 @@ def test_what_can_be_undone_is_offered_then_done_and_recorded(
     assert texts(home) == [f"n{i}" for i in range(12)]
     assert files.is_sealed(path.stat().st_mode) == sealed
     recorded = [e["data"] for e in read_events(home) if e["kind"] == "log.recovered"]
-    assert len(recorded) == len(done.steps) and all(r["state"] == "repaired" for r in recorded)
+    assert sum(r["state"] == "repaired" for r in recorded) == len(done.steps)  # an append may heal a torn end on the way
     for fact in recorded:
         if fact["bytes"]:
             kept = Path(home, "quarantine", fact["quarantine"]).read_bytes()
