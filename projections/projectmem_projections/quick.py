@@ -67,8 +67,8 @@ def _current(db: Any, home: str) -> list[tuple[str, int]] | None:
     return [row[:2] for row in rows]
 
 
-def _plain(stream: str) -> bool:
-    return stream.isalnum() and stream.isascii()
+def _plain(stream: object) -> bool:
+    return type(stream) is str and stream.isalnum() and stream.isascii()  # damage reads as any type
 
 
 def _ruled(db: Any) -> bool:
