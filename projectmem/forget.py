@@ -264,8 +264,8 @@ def _file_holds(path: str, spelled: list[bytes], longest: int) -> bool:
 def erased_calls(home: str) -> set[str]:
     """The marks (`call_mark`) of every tool call that was erased from this log: an import leaves these out."""
     out: set[str] = set()
-    for _, raw, line in erasing.lines(home):
-        if line.ok and b'"kind":"erasure.requested"' in raw:
+    for _, raw, line in erasing.lines(home, erasing.REQUEST):
+        if line.ok:
             out.update(_marks(parse(raw)))
     return out
 

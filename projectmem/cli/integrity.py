@@ -45,12 +45,14 @@ def verify(
 
         with output.Waiting("holding the log against the checkpoint"):
             found = hold(place, kept, key)
-    ok = report.ok and all(one.ok for one in found)
+    erasures = _erasures(place.home)
+    ok = report.ok and all(one.ok for one in found) and not any(erasures.values())
     if as_json:
         more = {"checkpoints": [{**_plain(one), "ok": one.ok} for one in found]} if kept else {}
-        common.emit({**_plain(report), "ok": ok, "home": place.home, **more})
+        common.emit({**_plain(report), "ok": ok, "home": place.home, "erasures": erasures, **more})
     else:
         _show(report, found, place.home)
+        _show_erasures(erasures)
     if not ok:
         common.leave(1)
 
@@ -67,6 +69,25 @@ def _show(report: Any, found: list[Any], home: str) -> None:
         state = paint("green" if one.ok else "red", one.state if one.ok else one.state.upper())
         common.say(f"checkpoint {state}: stream {output.safe(one.stream or one.origin)}: {output.safe(one.detail)}")
         common.say(f"  signature: {_SIGNATURES[one.signature]}")
+
+
+def _erasures(home: str) -> dict[str, Any]:
+    """What is wrong with what was erased: payloads that are still there, and tombstones that nobody asked for."""
+    from projectmem_logs.erasing import unasked, unfinished
+
+    from projectmem.forget import pending
+
+    return {"pending": pending(home), "unfinished": unfinished(home), "unasked": unasked(home)}
+
+
+def _show_erasures(found: dict[str, Any]) -> None:
+    paint = common.paint()
+    if found["pending"] or found["unfinished"]:
+        text = f"an erasure was cut short ({found['unfinished']} events still hold their payload)"
+        common.say(f"{paint('red', text)}: run `projectmem forget --resume`")
+    if found["unasked"]:
+        text = f"{len(found['unasked'])} events were erased without a request on record"
+        common.say(f"{paint('red', text)}: {', '.join(output.safe(id) for id in found['unasked'][:5])}")
 
 
 _SIGNATURES = {

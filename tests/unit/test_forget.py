@@ -337,6 +337,7 @@ def test_an_erasure_that_was_only_asked_for_is_carried_out(world: World) -> None
     data = {"selector": "event", "ids": [note["id"]], "reason": "", "calls": []}
     LogStore(str(world.home)).append([{"kind": "erasure.requested", "actor": {"origin": "human"}, "data": data}], now=99)
     assert erasing.unfinished(str(world.home)) == 1
+    assert "1 events still hold their payload" in world("verify", code=1)
     done = world.json("forget", "--resume")
     assert done["ok"] and world.holding() == [] and erasing.unfinished(str(world.home)) == 0
     assert world.json("forget", "--resume") == {"applied": False, "pending": False}
@@ -424,3 +425,18 @@ def test_writers_go_on_while_it_is_erased(world: World) -> None:
     assert world.holding() == [] and verify(str(world.home)).ok and min(counts) > 0
     told = {f"w{i}-{n}" for i, count in enumerate(counts) for n in range(count)}
     assert told == {e["data"]["text"] for e in world.events() if "data" in e and e["data"].get("text", "").startswith("w")}
+
+
+def test_an_erasure_that_nobody_asked_for_is_named(world: World) -> None:
+    """A tombstone breaks no chain; without a control record it is found all the same."""
+    from projectmem_logs.erasure import tombstone
+
+    world("record", "note", "one")
+    world("record", "note", "two")
+    (path,) = world.home.glob("log/*/*.jsonl")
+    one, two = path.read_bytes().splitlines()
+    path.write_bytes(tombstone(one, by=json.loads(two)["id"], at=5) + b"\n" + two + b"\n")
+    assert verify(str(world.home)).ok
+    found = world.json("verify", code=1)
+    assert found["erasures"]["unasked"] == [json.loads(one)["id"]] and not found["problems"]
+    assert "without a request on record" in world("verify", code=1)
