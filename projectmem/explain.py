@@ -29,6 +29,7 @@ RULES = {
     "repeat.unknown": "the same action failed; whether what caused it has changed cannot be told",
     "repeat.flaky": "the same action fails now and then with nothing changed",
     "repeat.claimed": "the failure was reported or imported, not seen by the hook",
+    "related": "the same work failed under another launcher, because something was missing",
     "override": "the agent was asked, and repeated the call on purpose",
     "repair": "the command repairs projectmem itself, and is never stood in the way of",
     "human.deny": "a person labelled it as denied",
@@ -36,7 +37,7 @@ RULES = {
 RETRY = {
     "command-not-found": "an install, or a change of the PATH",
     "missing-dependency": "an install, or a changed lock file or manifest",
-    "usage": "nothing in the workspace: the command itself is wrong",
+    "usage": "a change of a file that it names; nothing else: the command itself is wrong",
     "auth": "a login or changed credentials",
     "protected-resource": "a login or another branch",
     "network": "some time: it counts only for a short cool-down",
@@ -171,7 +172,9 @@ def _now(row: Standing, now: int) -> list[str]:
 
 
 def _rule(name: str) -> str:
-    return f"  rule {output.safe(name or 'none')}: {RULES.get(name.removeprefix('observe.'), 'a rule that a person made')}"
+    if not name:
+        return "  no rule objected"
+    return f"  rule {output.safe(name)}: {RULES.get(name.removeprefix('observe.'), 'a rule that a person made')}"
 
 
 def _fresh(row: Standing, now: int) -> list[str]:

@@ -118,6 +118,13 @@ def test_one_failed_chain_is_one_row(world: World) -> None:
     assert "the part that failed: make x" in explain.explain(world.place, event["id"], NOW)
 
 
+@pytest.mark.parametrize("rule", ["", "related", "repeat.flaky", "observe.repeat", "override"])
+def test_a_rule_of_the_gate_is_not_laid_at_a_person_s_door(rule: str) -> None:
+    """Only what a person made is called so; an allow comes by no rule."""
+    assert "a person made" not in explain._rule(rule)
+    assert "a person made" in explain._rule("rule.no-force-push")
+
+
 def test_explain_a_failure_answers_what_a_newcomer_asks(world: World) -> None:
     """What failed, evidence, verdict and why, freshness, expiry, class's remedy, history, and how to object."""
     id = ids(world, "action.finished")[0]
