@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from posixpath import normpath
+
 from projectmem_gate.edits import file_words
 from projectmem_gate.hints import pick
 from projectmem_gate.keys import key_of, text_digest
@@ -80,6 +82,22 @@ def mcp_part(tool: str, fields: Any, escalated: bool, sha: str = "") -> Part:
     )
 
 
+def relayed(tool: str, fields: dict[str, Any]) -> tuple[str, Any] | None:
+    """(`mcp__server__tool`, arguments) of a tool that only passes an MCP call on (Cline's `use_mcp_tool`), else None."""
+    server, name = fields.get("server_name") or fields.get("serverName"), fields.get("tool_name") or fields.get("toolName")
+    if plain(tool) not in ("usemcptool", "callmcptool") or not (isinstance(server, str) and isinstance(name, str)):
+        return None
+    given = fields.get("arguments")
+    if isinstance(given, str) and given[:1] == "{":
+        import json
+
+        try:
+            given = json.loads(given)
+        except ValueError:
+            pass
+    return f"mcp__{server}__{name}", given
+
+
 def _looks(name: str) -> bool:
     return (
         name.lower()
@@ -106,7 +124,7 @@ def _looks(name: str) -> bool:
 
 
 def normal_url(url: str) -> str:
-    """Scheme and host in lower case, default port, fragment, tracking parameters and an empty path dropped, query sorted."""
+    """Scheme and host in lower case, default port, fragment, tracking parameters, empty path and dot segments dropped."""
     scheme, sep, rest = url.strip().partition("://")
     if not sep:
         scheme, rest = "https", url.strip()
@@ -121,9 +139,17 @@ def normal_url(url: str) -> str:
         host = host[:-4]
     if scheme == "http":
         scheme = "https"  # the fetch tools upgrade
-    path = (slash + path).rstrip("/")
-    pairs = sorted(p for p in query.split("&") if p and not p.startswith(_TRACKING))
-    return f"{scheme}://{host}{path}" + ("?" + "&".join(pairs) if pairs else "")
+    path = slash + path if path else ""
+    if "/." in path:
+        path = normpath(path) + ("/" if path.endswith(("/", "/.", "/..")) else "")
+    pairs = [p for p in query.split("&") if p and not p.startswith(_TRACKING)]
+    return _upper_hex(f"{scheme}://{host}{path}" + ("?" + "&".join(pairs) if pairs else ""))
+
+
+def _upper_hex(url: str) -> str:
+    """`%2f` and `%2F` are the same octet (RFC 3986, 6.2.2.1)."""
+    first, *rest = url.split("%")
+    return "%".join([first, *(part[:2].upper() + part[2:] for part in rest)])
 
 
 def fetch_part(fields: dict[str, Any], escalated: bool) -> Part:

@@ -9,6 +9,7 @@ from projectmem_gate.keys import key_of, text_digest
 from projectmem_gate.model import Part
 from projectmem_gate.option_tables import UNSURE_WORDS
 from projectmem_gate.options import Arguments, arrange
+from projectmem_gate.paths import relative
 from projectmem_gate.programs import TRIVIAL, program
 from projectmem_gate.words import ACTIVE_END, GLOB, is_static, shown
 
@@ -26,13 +27,14 @@ _QUOTE = frozenset(" \t\n\"'\\$`|&;<>()*?[]{}#~!")
 class Built:
     """A command on its way to a Part: what effects.py and the key are made of."""
 
-    __slots__ = ("args", "command", "cwd", "family", "name", "paths", "roots", "tokens")
+    __slots__ = ("args", "command", "cwd", "family", "name", "paths", "roots", "slash", "tokens")
 
     def __init__(self, command: Command, name: str, args: Arguments, cwd: str, roots: Roots) -> None:
         self.command, self.name, self.args, self.cwd, self.roots = command, name, args, cwd, roots
         self.tokens: list[str] = []
         self.paths: list[str] = []
         self.family = name
+        self.slash = "l" in args.traits  # `x/` and `x` differ
 
     def operands(self) -> list[str]:
         """Words that are not options."""
@@ -65,20 +67,22 @@ def _looks_like_path(word: str) -> bool:
     return "/" in word and ":" not in word and "\\" not in word
 
 
-def _path_word(word: str, built: Built, roots: Roots, keep_dot: bool) -> str:
+def _path_word(word: str, built: Built, roots: Roots, keep_dot: bool, operand: bool = False) -> str:
     """A word that may spell a path, in the one spelling used inside a command (relative to its directory)."""
     if built.command.remote or not word:
         return word
+    if roots.asks_disk:
+        word = _through_links(word, built, roots)
     if "\\" in word and roots.windows and not any(c in word for c in "*?\n "):
         word = roots.posix(word)
     head = word[0]
     absolute = head == "/" or (roots.windows and word[1:2] == ":")
     if not absolute and head != "." and "/" not in word:
-        return word
+        return roots.seen_from(word, built.cwd) if operand and roots.renaming and _looks_like_path(word) else word
     if "://" in word or "\n" in word or (" " in word and head not in "/.") or any(c < ACTIVE_END and c != GLOB for c in word):
         return word
     if not absolute:
-        odd = "//" in word or "/./" in word or "/../" in word or word[-1] == "/" or roots.fold_case
+        odd = "//" in word or "/./" in word or "/../" in word or word[-1] == "/" or roots.renaming
         if not odd and not word.startswith(("./", "../")) and word not in (".", ".."):
             return word
     plain, _, node = word.partition("::")  # pytest node ids
@@ -86,7 +90,19 @@ def _path_word(word: str, built: Built, roots: Roots, keep_dot: bool) -> str:
     inside = not (seen[:1] == "/" or seen in (".", "..") or seen.startswith("../") or seen[1:2] == ":")
     if keep_dot and inside and (absolute or head == "."):
         seen = "./" + seen
+    if built.slash and word[-1] == "/" and seen[-1] != "/":
+        seen += "/"
     return seen + ("::" + node if node else "")
+
+
+def _through_links(word: str, built: Built, roots: Roots) -> str:
+    """A relative path whose folders are symbolic links, by the folders they lead to; other words as they are. The last component
+    is left alone: hint words are made of it."""
+    folder, slash, base = word.rstrip("/").rpartition("/")
+    if not slash or word[0] in "/-~" or "://" in word or not _nameable(folder) or " " in folder:
+        return word
+    plain, real = roots.name(folder, built.cwd), roots.name(folder, built.cwd, real=True)
+    return word if plain == real else relative(real + "/" + base, built.cwd)
 
 
 # Tools that are run both by their own name and as a module of Python.
@@ -104,19 +120,23 @@ def build(command: Command, keys: Sequence[str], stdin_texts: Sequence[Command],
     if name == "docker-compose":
         name, rest = "docker", ["compose", *rest]
     module: list[str] = []
+    version = _version(argv[0]) if name in ("python", "pip") else ""
     if name == "python":
         name, rest, module = _python(rest)
-    args = arrange(name if not module else module[-1], rest)
+    elif name == "php" and rest[:1] and rest[0] in ("artisan", "./artisan"):
+        module, rest = ["artisan"], rest[1:]
+    args = arrange(module[-1] if module else _known_tool(name), rest)
     if args.directory and not command.remote:
-        cwd = roots.name(args.directory, cwd) if is_static(args.directory) else "?" + shown(args.directory)
+        cwd = roots.name(args.directory, cwd, real=True) if is_static(args.directory) else "?" + shown(args.directory)
     built = Built(command, name, args, cwd, roots)
     keep_dot = "d" in args.traits
-    built.tokens = [name, *module, *args.subs]
+    built.tokens = [name + version, *module, *args.subs]
     if args.loose:
         skip = 1 if "x" in args.traits and not _explicit(args) else 0
+        dotted = keep_dot or "v" in args.traits
         for option, value in args.options:
-            built.tokens.append(option if not value else f"{option}={_path_word(value, built, roots, keep_dot)}")
-        operands = [w if i < skip else _path_word(w, built, roots, keep_dot) for i, w in enumerate(args.operands)]
+            built.tokens.append(option if not value else f"{option}={_path_word(value, built, roots, dotted)}")
+        operands = [w if i < skip else _path_word(w, built, roots, keep_dot, True) for i, w in enumerate(args.operands)]
         args.operands = operands
         built.tokens += operands
         if args.tail is not None:
@@ -139,6 +159,26 @@ def _name(word: str, command: Command, roots: Roots) -> str:
         return name
     seen = roots.seen_from(name, command.cwd)
     return seen if seen[:1] in ("/", ".") or ":" in seen[:2] else "./" + seen
+
+
+def _version(word: str) -> str:
+    """The version in `python3.12` and `pip3.12`, "" for `python` and `python3`: another interpreter is often the remedy."""
+    digits = word.rsplit("/", 1)[-1].removesuffix(".exe").lstrip("pythoni")
+    return digits if "." in digits or digits == "2" else ""
+
+
+# Programs that a project keeps a copy of; their options are the same wherever they lie.
+_KEPT_COPIES = frozenset(
+    "pytest jest vitest eslint tsc prettier mypy ruff black phpunit rspec pip playwright mocha gradlew mvnw flake8".split()
+)
+
+
+def _known_tool(name: str) -> str:
+    """The program whose option table fits: `./gradlew` takes gradle's options, `vendor/bin/phpunit` phpunit's."""
+    if "/" not in name:
+        return name
+    base = name.rsplit("/", 1)[-1]
+    return {"gradlew": "gradle", "mvnw": "mvn"}.get(base, base) if base in _KEPT_COPIES else name
 
 
 def _python(rest: list[str]) -> tuple[str, list[str], list[str]]:
@@ -182,7 +222,7 @@ def _verbatim(args: Arguments, built: Built, roots: Roots, keep_dot: bool) -> li
         elif first and word:  # `sed -i '' SCRIPT` of BSD: the empty word belongs to the option
             first = False
         elif word:
-            word = _path_word(word, built, roots, keep_dot)
+            word = _path_word(word, built, roots, keep_dot, True)
             args.operands.append(word)
         out.append(word)
     for option, value in args.options:
@@ -405,6 +445,8 @@ def _words(built: Built) -> tuple[str, ...]:
     candidates += [s for s in built.args.subs if s not in UNSURE_WORDS]
     for word in reversed(built.args.operands):
         base = word.partition("::")[0].rstrip("/").rsplit("/", 1)[-1]
-        if is_static(base) and len(base) < 80 and "secret" not in base and not built.roots.above(word):
+        if not is_static(base) or len(base) >= 80 or "secret" in base or word == built.args.unsure:
+            continue
+        if not built.roots.above(word):
             candidates.append(base)
     return pick(candidates)

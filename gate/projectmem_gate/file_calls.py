@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from projectmem_gate import edits, scripted, tools
+from projectmem_gate import blocks, edits, scripted, tools
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +19,9 @@ def parts_of(kind: str, fields: dict[str, Any], roots: Roots, cwd: str, away: bo
         fields = scripted.one_line(kind, command) or {}
     raw = tools.text(fields, tools.PATH)
     path = roots.name(raw, cwd, real=True) if raw else ""
-    command = fields.get("command")
+    command, diff = fields.get("command"), fields.get("diff")
+    if isinstance(diff, str) and path and not sha and (found := blocks.read(diff)):
+        return [edits.hunk_part(path, old, new, escalated=away) for old, new in found[: edits.MAX_HUNKS]]
     if kind == "patch" or (isinstance(command, str) and "*** Begin Patch" in command):
         return _patch(tools.text(fields, tools.PATCH), roots, cwd, away, sha)
     if kind == "write" or command == "create":

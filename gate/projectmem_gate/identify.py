@@ -14,13 +14,15 @@ from projectmem_gate.paths import Roots
 from projectmem_gate.redirects import NONE
 from projectmem_gate.scope import Scope
 from projectmem_gate.shell import Walk
-from projectmem_gate.words import clean
+from projectmem_gate.words import clean, is_static
 from projectmem_gate.wrappers import SHELLS, basename
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
+
+    from projectmem_gate.scope import Command
 
 MAX_INPUT = 65_536  # characters; a longer command is matched by its hash
 MAX_CALLS = 16  # of one code-mode script
@@ -40,6 +42,7 @@ def identify(
     worktrees: Sequence[str] = (),
     fold_case: bool = False,
     fold_unicode: bool = False,
+    renames: Mapping[str, str] | None = None,
 ) -> Action:
     """The canonical Action of a tool call.
 
@@ -48,11 +51,14 @@ def identify(
     resolve           absolute path -> real path, for symlinks; None when the disk must not be asked
     input_sha         hash of the whole input, used where a transcript trimmed a string
     fold_case, fold_unicode  the file system ignores case / Unicode normal form
+    renames           canonical name now -> canonical name before, of what `git mv` moved on record
     """
     tool = tool if isinstance(tool, str) else str(tool)
     try:
-        roots = Roots(root, worktrees, fold_case, fold_unicode, resolve)
-        return _identify(tool, tool_input, roots, roots.name(cwd or root), input_sha if isinstance(input_sha, str) else "")
+        roots = Roots(root, worktrees, fold_case, fold_unicode, resolve, renames)
+        return _identify(
+            tool, tool_input, roots, roots.name(cwd or root, real=True), input_sha if isinstance(input_sha, str) else ""
+        )
     except Exception:  # identity must never cost the call: record it as not understood
         return _verbatim(tool, tool_input, input_sha if isinstance(input_sha, str) else "")
 
@@ -68,6 +74,8 @@ def _verbatim(tool: str, tool_input: Any, sha: str) -> Action:
 
 def _identify(tool: str, tool_input: Any, roots: Roots, cwd: str, sha: str) -> Action:
     kind = tools.kind_of(tool)
+    if kind == "other" and isinstance(tool_input, dict) and (passed := calls.relayed(tool, tool_input)) is not None:
+        tool, tool_input, kind = *passed, "mcp"
     if isinstance(tool_input, str) and tool_input[:1] == "{" and kind != "other":
         import json
 
@@ -84,7 +92,7 @@ def _identify(tool: str, tool_input: Any, roots: Roots, cwd: str, sha: str) -> A
     trimmed = sha if sha and _is_trimmed(fields) else ""
     if kind == "sh":
         workdir = tools.text(fields, tools.WORKDIR)
-        here = roots.name(workdir, cwd) if workdir else cwd
+        here = roots.name(workdir, cwd, real=True) if workdir else cwd
         command = _command(tools.first(fields, tools.COMMAND))
         if command is not None:
             return _shell(tool, command, roots, here, away, trimmed)
@@ -165,7 +173,26 @@ def _shell(tool: str, command: str | list[str], roots: Roots, cwd: str, away: bo
         payloads.command(walk, [clean(w) for w in command], {}, scope, NONE, [])
     if sha or not walk.parsed or not walk.commands or not walk.complete:
         return _whole(tool, text, sha, roots, cwd, away, not sha and walk.parsed, walk)
-    return _action(tool, "sh", cwd, _parts(walk, roots, away), walk.joins, True, away)
+    parts = _parts(walk, roots, away)
+    hunks = _patched(walk.commands[-1], roots, away)
+    joins = walk.joins + ["&&"] * (len(hunks) - 1)
+    return _action(tool, "sh", cwd, [*parts[:-1], *hunks] if hunks else parts, joins, True, away)
+
+
+def _patched(item: Command, roots: Roots, away: bool) -> list[Part]:
+    """The hunks of `apply_patch`, `git apply` or `patch` that is given its patch in place, [] for anything else."""
+    argv = item.argv
+    name = argv[0] if argv else ""
+    if name not in ("apply_patch", "applypatch", "git", "patch") or item.remote or item.under or item.inside or item.env:
+        return []
+    if name == "git" and (argv[1:2] != ["apply"] or any(w in ("--check", "-R", "--reverse", "--stat", "--cached") for w in argv)):
+        return []
+    if name == "patch" and any(w in ("-R", "--reverse", "--dry-run") for w in argv):
+        return []
+    text = item.stdin[1] if item.stdin[0] == "text" else argv[1] if name[:5] == "apply" and len(argv) == 2 else ""
+    if not text or not is_static(text):
+        return []
+    return file_calls.parts_of("patch", {"patch": text}, roots, item.cwd, away, "")
 
 
 def _parts(walk: Walk, roots: Roots, away: bool) -> list[Part]:
@@ -173,17 +200,32 @@ def _parts(walk: Walk, roots: Roots, away: bool) -> list[Part]:
     a shell of its own in most harnesses, and what follows in the same call holds the variable in its key."""
     parts: list[Part] = []
     keys: list[str] = []
+    sent: set[str] = set()  # where output went so far
     for item in walk.commands:
         part = build(item, keys, walk.commands, roots, away)
         parts.append(part)
         keys.append(part.key)
         if item.stdin[0] == "pipe" and feeds(walk.commands[int(item.stdin[1])]):
             parts[int(item.stdin[1])].trivial = True
+        if _shows_output(item, sent, roots):
+            part.trivial = True
+        elif not part.trivial and part.kind == "sh":
+            sent.update(roots.name(target, item.cwd) for _, target in item.writes if is_static(target))
     if not all(p.trivial for p in parts):
         for part in parts:
             if part.trivial:
                 part.effects = tuple(e for e in part.effects if e[0] != "env")
     return parts
+
+
+def _shows_output(item: Command, sent: set[str], roots: Roots) -> bool:
+    """Does it only show what an earlier command of this call wrote (`make > log 2>&1; tail log`)? Then it is a filter."""
+    if not sent or not item.argv or item.argv[0] not in _SHOWING or item.writes or item.remote:
+        return False
+    return any(is_static(w) and w[:1] != "-" and roots.name(w, item.cwd) in sent for w in item.argv[1:])
+
+
+_SHOWING = ("cat", "head", "tail", "grep", "egrep", "rg", "wc", "less")
 
 
 def _without_secrets(text: str) -> str:

@@ -5,7 +5,8 @@ first needed. Traits:
 
     o options may stand anywhere   c one-letter options may be glued (-xvf)   d `./x` and `x` differ
     p operands are paths, so the working directory does not matter   x the first operand is a script or pattern
-    s the first operand ends the options (what follows belongs to something else)
+    s the first operand ends the options (what follows belongs to something else)   e `--` only ends the options
+    v `./x` and `x` differ as an option's value   l a trailing slash matters
 
 `-t=--tag` means two spellings of one option. Only programs known to ignore the order of their options have `o`.
 """
@@ -112,8 +113,8 @@ TABLES: dict[str, tuple[str, str, str, str]] = {
     "golangci-lint run": (
         "ocd",
         """-c=--config --timeout --out-format --enable -E=--enable -D=--disable --build-tags --new-from-rev -j=--concurrency
-        -p=--presets""",
-        "--fix --fast --new -v=--verbose --color --show-stats --allow-parallel-runners --no-config -n=--new --tests",
+        -p=--presets --color""",
+        "--fix --fast --new -v=--verbose --show-stats --allow-parallel-runners --no-config -n=--new --tests",
         "-v --verbose --out-format --color --show-stats",
     ),
     **dict.fromkeys(("npm install", "npm ci", "npm uninstall", "npm update", "npm audit", "npm test", "npm run"), _NODE_PM),
@@ -162,7 +163,7 @@ TABLES: dict[str, tuple[str, str, str, str]] = {
     **dict.fromkeys(
         ("git add", "git rm"),
         (
-            "oc",
+            "oce",
             "--chmod --pathspec-from-file",
             "-A=--all -u=--update -p=--patch -f=--force -v -n --dry-run -N --cached -r -q",
             "-v -q",
@@ -299,7 +300,7 @@ TABLES: dict[str, tuple[str, str, str, str]] = {
     ),
     **dict.fromkeys(
         ("rm", "mkdir", "rmdir", "touch", "cp", "mv", "ln"),
-        ("ocp", "-m=--mode -t", "-r=--recursive -f=--force -p=--parents -v=--verbose", "-v --verbose"),
+        ("ocpe", "-m=--mode -t", "-r=--recursive -f=--force -p=--parents -v=--verbose", "-v --verbose"),
     ),
     **dict.fromkeys(
         ("cat", "nl", "tac", "file", "stat", "du", "gofmt", "goimports", "gofumpt", "chmod", "wc", "less", "bat"),
@@ -324,7 +325,7 @@ TABLES: dict[str, tuple[str, str, str, str]] = {
         "--color --no-heading --heading",
     ),
     **dict.fromkeys(
-        ("go", "node", "deno", "bun", "npm", "pnpm", "yarn", "npx", "bunx", "uv", "pip", "cargo", "golangci-lint"),
+        ("go", "bun", "npm", "pnpm", "yarn", "npx", "bunx", "uv", "pip", "cargo", "golangci-lint"),
         ("d", "", "", ""),
     ),
 }
@@ -334,7 +335,7 @@ TABLES: dict[str, tuple[str, str, str, str]] = {
 SUBCOMMANDS = names(
     """
     git npm pnpm yarn bun deno go cargo docker podman kubectl helm terraform tofu pip pipx uv poetry pdm hatch gh glab
-    mise rustup brew apt apt-get dnf yum apk systemctl dotnet mvn gradle turbo nx composer bundle rails
+    mise rustup brew apt apt-get dnf yum apk systemctl dotnet turbo nx composer bundle rails
     mix flutter dart swift conda mamba jj hg svn bd workmux entire ruff supabase vercel wrangler prisma alembic
     pre-commit golangci-lint aws gcloud az fly heroku rtk vitest playwright gem service launchctl nvm fnm volta
     ng lerna firebase netlify eas expo
@@ -352,7 +353,8 @@ TWO_LEVEL = frozenset(
 # Options in front of the subcommand that take a value; those that set the directory are folded into it.
 GLOBAL_VALUES = {
     "git": "-C -c --git-dir --work-tree --exec-path --namespace",
-    "docker": "-H --host -c --context --config -l -f --file -p --project-name --profile --env-file --project-directory",
+    "docker": """-H --host -c --context --config -l -f --file -p --project-name --profile --env-file --project-directory
+    --ansi --progress""",
     "kubectl": "-n --namespace --context --kubeconfig",
     "npm": "--prefix --loglevel -w --workspace",
     "pnpm": "-C --dir --filter -F",
@@ -368,14 +370,28 @@ GLOBAL_VALUES = {
     "bd": "--db --actor",
     "terraform": "",
     "tofu": "",
+    "ctest": "--test-dir",
+    "ninja": "-C",
+    "composer": "-d --working-dir",
+    "aws": "--region --profile --output --endpoint-url --query --color",
+    "gcloud": "--project --account --format --verbosity --zone --region --configuration",
+    "az": "--output -o --subscription --query",
+    "helm": "-n --namespace --kube-context --kubeconfig",
+    "pip": "--proxy --timeout --python --cache-dir",
+    "apt-get": "-o -t -c",
+    "brew": "",
+    "dotnet": "",
 }
 DIRECTORY = frozenset(
     """git -C|npm --prefix|pnpm -C|pnpm --dir|yarn --cwd|bun --cwd|make -C|make --directory|go -C|uv --directory|poetry -C
-    |poetry --directory|mise -C|mise --cd|terraform -chdir|tofu -chdir""".replace("\n    ", "").split("|")
+    |poetry --directory|mise -C|mise --cd|terraform -chdir|tofu -chdir|ctest --test-dir|ninja -C|composer -d
+    |composer --working-dir""".replace("\n    ", "").split("|")
 )
 GLOBAL_DROP = frozenset(
     """git --no-pager|git -P|git --paginate|npm --silent|npm -s|bd --quiet|bun --silent|yarn --silent|pnpm --silent
-    |cargo -q|cargo --quiet|cargo -v|cargo --verbose|uv -q|uv --quiet|uv -v|docker -D""".replace("\n    ", "").split("|")
+    |cargo -q|cargo --quiet|cargo -v|cargo --verbose|uv -q|uv --quiet|uv -v|docker -D|npm --loglevel|pip -q|pip --quiet|pip -v
+    |pip --disable-pip-version-check|pip --no-color|poetry -q|poetry --no-ansi|poetry -v|helm --debug|cargo --color
+    |pip --no-input""".replace("\n    ", "").split("|")
 )
 
 ALIASES = {
@@ -398,7 +414,7 @@ ALIASES = {
 # Names that another spelling of the same command need not contain: never hint words.
 UNSURE_WORDS = names(
     """
-    install test run build check uninstall
+    install test run build check uninstall ci rmi images ps list services deployments
     """
 )
 # What yarn and pnpm do themselves; any other word is a script of the package.

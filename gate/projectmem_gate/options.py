@@ -6,6 +6,7 @@ its order: a gap in a table costs an equality and never makes two different comm
 
 from __future__ import annotations
 
+from projectmem_gate import option_tables_builds as builds
 from projectmem_gate.option_tables import (
     ALIASES,
     DIRECTORY,
@@ -41,7 +42,7 @@ def table(name: str) -> Spec:
     """(traits, value options, flags, dropped) of a program or `program sub`, split once."""
     found = _split.get(name)
     if found is None:
-        traits, values, flags, drop = TABLES[name]
+        traits, values, flags, drop = TABLES.get(name) or builds.TABLES[name]
         takes, bare = _spelled(values), _spelled(flags)
         dropped = frozenset(takes.get(d) or bare.get(d) or d for d in drop.split())
         found = _split[name] = (traits, takes, bare, dropped)
@@ -53,10 +54,11 @@ class Arguments:
 
     directory  value of an option like `git -C`, or "";  subs  subcommand words;  options  (name, value or "") sorted;
     operands   in order;  tail  what follows `--`;  traits  of the program;  loose  false when the order had to be kept
+    unsure     an operand that other spellings name otherwise
     dropped    options left out because they only change how output looks, as written
     """
 
-    __slots__ = ("directory", "dropped", "loose", "operands", "options", "subs", "tail", "traits", "verbatim")
+    __slots__ = ("directory", "dropped", "loose", "operands", "options", "subs", "tail", "traits", "unsure", "verbatim")
 
     def __init__(self) -> None:
         self.directory = ""
@@ -66,6 +68,7 @@ class Arguments:
         self.operands: list[str] = []
         self.tail: list[str] | None = None
         self.traits = ""
+        self.unsure = ""
         self.loose = True
         self.verbatim: list[str] = []
 
@@ -78,7 +81,7 @@ def arrange(name: str, args: Sequence[str]) -> Arguments:
         rest = _subcommand(name, rest, out)
     spec: Spec | None = None
     for candidate in (f"{name} {' '.join(out.subs[:2])}", f"{name} {out.subs[0]}" if out.subs else "", name):
-        if candidate in TABLES:
+        if candidate in TABLES or candidate in builds.TABLES:
             spec = table(candidate)
             break
     if spec is None:
@@ -87,9 +90,24 @@ def arrange(name: str, args: Sequence[str]) -> Arguments:
     out.traits = spec[0]
     if "o" in spec[0]:
         _options(rest, spec, out)
+        _same_meaning(name, out)
     else:
         out.verbatim, out.loose = rest, False
     return out
+
+
+def _same_meaning(name: str, out: Arguments) -> None:
+    """Operands and options that say the same in other words."""
+    if name == "curl" and ("--request", "GET") in out.options and not any(o in _CURL_BODIES for o, _ in out.options):
+        out.options.remove(("--request", "GET"))
+    elif name in ("kubectl", "oc") and out.subs[:1] and out.subs[0] in _OF_RESOURCES and out.operands:
+        first = out.operands[0]
+        out.operands[0] = builds.RESOURCES.get(first, first)
+        out.unsure = out.operands[0]
+
+
+_CURL_BODIES = ("--data", "--data-raw", "--data-binary", "--data-urlencode", "--json", "--form", "--upload-file", "--head")
+_OF_RESOURCES = ("get", "describe", "delete", "edit", "label", "annotate", "scale", "wait", "patch")
 
 
 def _globals(name: str, args: list[str], out: Arguments) -> list[str]:
@@ -105,19 +123,22 @@ def _globals(name: str, args: list[str], out: Arguments) -> list[str]:
         if f"{name} {option}" in DIRECTORY and (eq or i + 1 < len(args)):
             _directory(value if eq else args[i + 1], out)
             i += 1 if eq else 2
-        elif f"{name} {word}" in GLOBAL_DROP:
+        elif f"{name} {option}" in GLOBAL_DROP:
             i += 1
         elif name == "git" and word == "-c" and args[i + 1 : i + 2] and args[i + 1].startswith(_SHOWN_SETTINGS):
             i += 2
         elif word in takes and i + 1 < len(args):
             out.options.append((word, args[i + 1]))
             i += 2
-        elif name in ("make", "npm", "bun"):
+        elif option in takes and eq:
+            out.options.append((option, value))
+            i += 1
+        elif name in ("npm", "bun") or name not in SUBCOMMANDS:
             break  # `make -j8 all`: left to the table
         else:
             out.options.append((word, ""))
             i += 1
-    if name in ("npm", "pnpm", "yarn", "make"):  # `npm run build --prefix web` too
+    if name in ("npm", "pnpm", "yarn", "make", "ctest", "ninja"):  # `npm run build --prefix web` too
         for j in range(i, len(args) - 1):
             if args[j] == "--":
                 break
@@ -139,15 +160,20 @@ def _subcommand(name: str, rest: list[str], out: Arguments) -> list[str]:
     if name == "cargo" and rest and rest[0][:1] == "+":
         out.options.append((rest[0], ""))
         rest = rest[1:]
+    if not rest and not out.options and name in builds.BARE:
+        out.subs = [builds.BARE[name]]
+        return rest
     if not rest or rest[0][:1] in ("-", "") or not is_static(rest[0]) or "=" in rest[0] or "/" in rest[0]:
         return rest
-    sub = ALIASES.get(name, {}).get(rest[0], rest[0])
+    sub = ALIASES.get(name, {}).get(rest[0]) or builds.ALIASES.get(name, {}).get(rest[0], rest[0])
     rest = rest[1:]
     if name in ("yarn", "pnpm") and sub not in PM_BUILTIN:
         out.subs = ["run", sub]
         return rest
     if name == "docker" and sub in ("image", "container") and rest[:1] and rest[0] in _DOCKER_VERBS:
         sub, rest = rest[0], rest[1:]
+    elif name in ("docker", "podman") and rest[:1] and (sub, rest[0]) in builds.DOCKER_SHORT:
+        sub, rest = builds.DOCKER_SHORT[sub, rest[0]], rest[1:]
     out.subs = [sub]
     if f"{name} {sub}" not in TWO_LEVEL:
         return rest
@@ -160,6 +186,8 @@ def _subcommand(name: str, rest: list[str], out: Arguments) -> list[str]:
         else:
             out.subs.append(second)
         rest = rest[1:]
+        if name == "git" and out.subs == ["stash", "push"]:
+            out.subs = ["stash"]
     return rest
 
 
@@ -169,13 +197,17 @@ _DOCKER_VERBS = ("build", "run", "pull", "push", "exec", "start", "stop")
 def _options(rest: list[str], spec: Spec, out: Arguments) -> None:
     """Sort options; when one that the table does not know might take the next word, keep everything as written."""
     traits = spec[0]
-    options, operands = list(out.options), []
+    # Options in front of the subcommand, in the spelling of the table.
+    options, operands = [(spec[1].get(o) or spec[2].get(o) or o, v) for o, v in out.options], []
     i, n = 0, len(rest)
     while i < n:
         word = rest[i]
         i += 1
         if word in ("--", "-args"):
-            out.tail = rest[i:]
+            if "e" in traits and not any(w[:1] == "-" for w in rest[i:]):
+                operands += rest[i:]  # it only ends the options
+            else:
+                out.tail = rest[i:]
             break
         if word[:1] != "-" or word == "-":
             operands.append(word)

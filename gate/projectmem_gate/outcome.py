@@ -95,6 +95,8 @@ def judge(
         return _failed(action, exit_code, text, -1 if action.kind in EDITS or len(action.parts) > 1 else 0, error_kind)
     if filter_failed(action, text):
         return Outcome(UNKNOWN, exit_code)
+    if exit_code == 1 and _only_asked(action):
+        exit_code = 0  # `make > log 2>&1; grep FAIL log`: it says nothing about the command before it
     if exit_code in (None, 0):
         if is_error and exit_code is None:
             return _failed(action, exit_code, text, culprit(action, exit_code, text), error_kind)
@@ -186,6 +188,14 @@ def _tool_failed(action: Action, text: str) -> bool:
     if text.lstrip().startswith("<tool_use_error>"):
         return True
     return action.kind in EDITS and text.lstrip().startswith(_EDIT_FAILED)
+
+
+def _only_asked(action: Action) -> bool:
+    """Did a question of no weight give the exit code, while something of weight ran before it?"""
+    group = last_group(action)
+    if not all(action.parts[i].trivial and is_benign(action, i, 1) for i in group):
+        return False
+    return any(not part.trivial for part in action.parts)
 
 
 def _only_shows(action: Action, index: int) -> bool:

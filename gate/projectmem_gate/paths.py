@@ -13,8 +13,9 @@ from posixpath import normpath
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
+MOVES_FOLLOWED = 16  # of one file
 UNKNOWN = "?"  # first character of a working directory that only the shell could know, e.g. "?$DIR"
 
 
@@ -28,9 +29,10 @@ class Roots:
     root       absolute path of the worktree in either spelling;  worktrees  further roots that count as the same project
     fold_case, fold_unicode   the file system ignores case / Unicode normal form
     resolve    absolute path -> its real path (symlinks followed), supplied by the caller, or None
+    renames    canonical name now -> canonical name before, of files and folders that were moved on record
     """
 
-    __slots__ = ("fold_case", "fold_unicode", "resolve", "roots", "windows")
+    __slots__ = ("base", "fold_case", "fold_unicode", "renames", "resolve", "roots", "windows")
 
     def __init__(
         self,
@@ -39,13 +41,38 @@ class Roots:
         fold_case: bool = False,
         fold_unicode: bool = False,
         resolve: Callable[[str], str] | None = None,
+        renames: Mapping[str, str] | None = None,
     ) -> None:
         self.windows = _drive(root) or root.startswith("\\\\")
         self.fold_case, self.fold_unicode, self.resolve = fold_case or self.windows, fold_unicode, resolve
         roots = [self._absolute(r) for r in (root, *worktrees) if r]
         if resolve is not None:
             roots += [self._absolute(self._real(r)) for r in roots]
+        self.base = roots[0] if roots else ""
         self.roots = tuple(sorted(dict.fromkeys(roots), key=lambda r: -len(r)))
+        self.renames = {self._fold(k): self._fold(v) for k, v in renames.items()} if renames else {}
+
+    @property
+    def renaming(self) -> bool:
+        """Can a plain relative name be another spelling of a name: by case, Unicode form or a move?"""
+        return self.fold_case or self.fold_unicode or bool(self.renames)
+
+    @property
+    def asks_disk(self) -> bool:
+        """May folders be symbolic links?"""
+        return self.resolve is not None
+
+    def _before(self, name: str) -> str:
+        """The name that a file had before it, or a folder above it, was moved."""
+        for _ in range(MOVES_FOLLOWED if self.renames else 0):
+            head, rest = name, ""
+            while head and head not in self.renames:
+                head, _, tail = head.rpartition("/")
+                rest = "/" + tail + rest
+            if not head:
+                return name
+            name = self.renames[head] + rest
+        return name
 
     def _real(self, path: str) -> str:
         try:
@@ -66,6 +93,8 @@ class Roots:
             path = path.replace("\\", "/")
             if path.startswith("//?/"):
                 path = path[4:]
+            elif path.startswith(("//wsl.localhost/", "//wsl$/")):  # Windows' view of a Linux distribution
+                path = "/" + "/".join(path[2:].split("/")[2:])
             if path.startswith("/mnt/") and len(path) > 5 and path[5].isalpha() and path[6:7] in ("", "/"):
                 path = path[5] + ":" + (path[6:] or "/")
             elif path.startswith("/cygdrive/") and path[11:12] in ("", "/"):
@@ -96,9 +125,9 @@ class Roots:
             joined = normpath(path if cwd == "." else cwd + "/" + path)
             if not self.is_absolute(joined):
                 if not joined.startswith(".."):
-                    joined = self._fold(joined)
+                    joined = self._before(self._fold(joined))
                     return self._named_real(joined) if real and self.resolve is not None else joined
-                joined = self.roots[0] + "/" + joined if self.roots else joined
+                joined = self.base + "/" + joined if self.roots else joined
             path = joined
         path = self._absolute(path)
         inside = self._inside(path)
@@ -106,8 +135,8 @@ class Roots:
             path = self._absolute(self._real(path))
             inside = self._inside(path)
         elif inside is not None and real and self.resolve is not None:
-            return self._named_real(inside)
-        return path if inside is None else inside
+            return self._named_real(self._before(inside))
+        return path if inside is None else self._before(inside)
 
     def above(self, name: str) -> bool:
         """Is the canonical `name` a directory that the project lies in? `..` is another spelling of it."""
@@ -122,8 +151,7 @@ class Roots:
         return None
 
     def _named_real(self, name: str) -> str:
-        base = self.roots[-1] if self.roots else ""
-        path = self._absolute(self._real(base + "/" + name))
+        path = self._absolute(self._real(self.base + "/" + name))
         inside = self._inside(path)
         return path if inside is None else inside
 
@@ -132,7 +160,7 @@ class Roots:
         path = self.posix(path)
         if not self.is_absolute(path):
             short = normpath(path)
-            if not short.startswith(".."):
+            if not short.startswith("..") and not self.renames:
                 return self._fold(short)
         return relative(self.name(path, cwd), cwd)
 

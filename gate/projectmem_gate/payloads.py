@@ -117,6 +117,6 @@ def _move(walk: Walk, argv: list[str], scope: Scope) -> None:
     if scope.remote:
         scope.cwd = shown(target) if target[:1] == "/" else here + "/" + shown(target)
     elif is_static(target):
-        scope.cwd = walk.roots.name(target, here)
+        scope.cwd = walk.roots.name(target, here, real=True)
     else:
         scope.cwd = "?" + shown(target)

@@ -34,7 +34,7 @@ def read(node: Any, reader: Reader, writes: list[tuple[str, str]]) -> tuple[str,
     if target is None:
         return None
     if operator == "<":
-        return NONE if target == "/dev/null" else ("file", target)
+        return "file", target  # /dev/null too: it is what keeps a program from asking
     if operator in (">", ">>", ">|", "&>", "&>>", "<>") and target not in _NOWHERE:
         writes.append((">>" if operator in (">>", "&>>") else ">", target))
     return None

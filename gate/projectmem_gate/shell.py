@@ -94,7 +94,7 @@ class Walk:
             return None
         if cwd[:1] == "/" or not self.roots.roots:
             return cwd
-        base = self.roots.roots[-1].rstrip("/")
+        base = self.roots.base.rstrip("/")
         return (base or "/") if cwd == "." else base + "/" + cwd
 
     # -- structure -------------------------------------------------------------------------------------------------

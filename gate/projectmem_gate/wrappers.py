@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 # Variables that change only how output looks.
 NEUTRAL_ENV = names(
     """
-    PYTHONUNBUFFERED PYTHONDONTWRITEBYTECODE PYTHONFAULTHANDLER NO_COLOR FORCE_COLOR CLICOLOR CLICOLOR_FORCE TERM
+    AWS_PAGER PYTHONUNBUFFERED PYTHONDONTWRITEBYTECODE PYTHONFAULTHANDLER NO_COLOR FORCE_COLOR CLICOLOR CLICOLOR_FORCE TERM
     COLUMNS LINES PAGER GIT_PAGER GH_PAGER MANPAGER BAT_PAGER LESS GREP_COLOR GREP_COLORS CARGO_TERM_COLOR
     CARGO_TERM_PROGRESS_WHEN PY_COLORS NPM_CONFIG_COLOR npm_config_color npm_config_loglevel NODE_NO_WARNINGS
     RUST_BACKTRACE GIT_TERMINAL_PROMPT NO_UPDATE_NOTIFIER NPM_CONFIG_FUND NPM_CONFIG_AUDIT
@@ -90,6 +90,7 @@ _TWO_WORDS = {
 _RTK_OWN = names("gain discover init config proxy learn session verify help --version --help")
 _ASSIGN_OK = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789")
 _SSH_VALUES = names("-b -c -D -E -e -F -I -i -J -L -l -m -O -o -p -Q -R -S -W -w -B")
+_SSH_PATIENCE = ("ConnectTimeout", "ServerAlive", "LogLevel", "ConnectionAttempts")
 _XARGS_VALUES = names("-I -i -n -P -L -l -d -E -s -a --max-args --max-procs --replace --delimiter --arg-file")
 
 
@@ -204,11 +205,14 @@ def shell_payload(argv: Sequence[str]) -> str | None:
         while i < len(argv) and argv[i][:1] in ("-", "+") and argv[i] not in ("-", "--"):
             word = argv[i]
             if not word.startswith("--") and word[0] == "-" and "c" in word[1:] and is_static(word):
-                return _source(argv[i + 1 : i + 2])
-            i += 2 if word in ("-o", "+o", "-O", "+O", "--rcfile", "--init-file") else 1
+                i += 1 + ("o" in word[1:])  # `-ceuo pipefail SCRIPT`
+                return _source(argv[i : i + 1])
+            # `-euo pipefail`: a cluster that ends in o takes the next word
+            named = word in ("--rcfile", "--init-file") or (word[:2] != "--" and word[-1] in "oO")
+            i += 2 if named else 1
     elif name in ("cmd", "powershell", "pwsh"):
         for i, word in enumerate(argv[1:], 1):
-            if word.lower() in ("/c", "/k", "-c", "-command"):
+            if word.lower() in ("/c", "/k", "//c", "//k", "-c", "-command"):
                 return _source(argv[i + 1 :])
     elif name == "su" and "-c" in argv:
         at = argv.index("-c") + 1
@@ -231,7 +235,7 @@ def ssh(argv: Sequence[str]) -> tuple[str, str] | None:
     i, n = 1, len(argv)
     while i < n and argv[i][:1] == "-":
         if argv[i] in _SSH_VALUES and i + 1 < n:
-            if argv[i] in ("-p", "-l", "-J"):
+            if argv[i] not in ("-E", "-O", "-Q", "-e") and not (argv[i] == "-o" and argv[i + 1].startswith(_SSH_PATIENCE)):
                 options += [argv[i], argv[i + 1]]
             i += 1
         i += 1
