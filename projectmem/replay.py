@@ -194,13 +194,14 @@ class _Checker:
         """The decision again, from what was recorded with it; None where its policy is not in the log."""
         from projectmem_gate.decide import decide
 
-        from projectmem.hook.judge import candidates
+        from projectmem.hook.judge import candidates, failed_fix
 
         policy = self.policies.get(data["policy"])
         if policy is None:
             return None
         action, now = self._action(data), data["now"]
         records, asks = candidates(state, tuple(data["keys"]), action.key, now, data["as_of"])
+        records += failed_fix(state, action, now, data["as_of"])
         session, labels = Session(**data["session"]), data.get("labels") or []
         return decide(action, records, data["facts"], session, policy, now, labels=labels, asks=asks)
 
@@ -232,11 +233,21 @@ class _Checker:
         except (KeyError, TypeError, ValueError, AttributeError) as exc:
             return DIFFERENT, f"the recorded position cannot be used ({type(exc).__name__}: {exc})", "?"
         open_keys = [key for key, entries in found.items() if entries and history.is_open(entries)]
-        if not open_keys:
+        if not open_keys and not self._fix(state, data):
             return SAME, "", "allow"
         if self._erased_before(data["as_of"]):
             return ERASED, "events before it were erased", ""
         return DIFFERENT, "a failure of this action stood open at that position", "a candidate"
+
+    @staticmethod
+    def _fix(state: Any, data: Mapping[str, Any]) -> bool:
+        """Whether the call made a failed fix again."""
+        from projectmem.hook.judge import failed_fix
+
+        try:
+            return bool(failed_fix(state, action_of(data), data.get("now") or 0, data["as_of"]))
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError):
+            return False
 
     def _erased_before(self, as_of: Mapping[str, int]) -> bool:
         return any(seq <= as_of.get(stream, 0) for stream, seqs in self.erased.items() for seq in seqs)

@@ -5,7 +5,7 @@ No clock, no disk, no randomness: equal inputs give equal bytes. The ten propert
 
 from __future__ import annotations
 
-from projectmem_gate import freshness, history, odds, reason
+from projectmem_gate import fixes, freshness, history, odds, reason
 from projectmem_gate.globs import rule_matches
 from projectmem_gate.lines import basename
 from projectmem_gate.model import ALLOW, ASK, DENY, VERDICTS, WARN, Decision
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from projectmem_gate.model import Action, Part, Session
     from projectmem_gate.policy import Policy
 
-ENGINE = "1"  # changes whenever equal inputs may give another decision
+ENGINE = "2"  # changes whenever equal inputs may give another decision
 FUTURE_US = 300_000_000  # a record dated further ahead than this may warn at most
 REPEAT_US = 2_000_000  # a repeat this long after an ask is meant, where batches cannot be told apart
 OBSERVE = "observe."  # prefix of the rule where the mode says not to speak
@@ -188,6 +188,8 @@ def _exempt(action: Action, parts: Sequence[Part], policy: Policy) -> bool:
 def _by_record(
     action: Action, record: Record, facts: Mapping[str, Any] | None, session: Session, policy: Policy, now: int
 ) -> Finding | None:
+    if record.fix:
+        return _by_fix(action, record, facts, session, policy, now)
     near = record.key not in action.keys
     if record.state != "open" or (near and not _is_kin(action, record, facts or {})):
         return None
@@ -223,6 +225,20 @@ def _by_record(
     if cool is not None:
         lapses = min(lapses or record.at + cool, record.at + cool)
     return Finding(verdict, rule, record, odds=chance, state=state, why=why, expires_at=lapses, identical=identical)
+
+
+def _by_fix(
+    action: Action, record: Record, facts: Mapping[str, Any] | None, session: Session, policy: Policy, now: int
+) -> Finding | None:
+    """A failed fix that is proposed again. An edit costs little, and its context may be another: never more than `warn`."""
+    lapses = record.at + policy.ttl_warn.get(record.cls, 0)
+    if record.state != "open" or now >= lapses:
+        return None
+    found = fixes.objection(action, record, facts, now, session.session)
+    if found is None or found[3] < policy.floor_warn:
+        return None
+    rule, state, why, chance = found
+    return Finding(WARN, rule, record, odds=chance, state=state, why=why, expires_at=lapses, identical=record.fix["times"])
 
 
 def _is_kin(action: Action, record: Record, facts: Mapping[str, Any]) -> bool:

@@ -46,19 +46,18 @@ def hunk_part(
     if old.endswith("\n") and new.endswith("\n"):
         old, new = old[:-1], new[:-1]  # a patch has lines, an edit text: the last newline is no difference
     removed, added, beside = _trim(old, new)
+    gone_digest, come_digest = text_digest("\n".join(removed)), text_digest("\n".join(added))
     if sha:
-        fields = ["edit", path, "sha", sha]
+        how, fields, back = "sha", [sha], []
     elif removed and added:
-        fields = ["edit", path, "hunk", text_digest("\n".join(removed)), text_digest("\n".join(added))]
+        how, fields, back = "hunk", [gone_digest, come_digest], [come_digest, gone_digest]
     else:  # a pure insertion or deletion says where only by the line next to it
-        fields = ["edit", path, "beside", text_digest("\n".join(removed)), text_digest("\n".join(added)), text_digest(beside)]
-    if all_of_them:
-        fields.append("all")
-    if escalated:
-        fields.append("escalated")
+        line = text_digest(beside)
+        how, fields, back = "beside", [gone_digest, come_digest, line], [come_digest, gone_digest, line]
+    flags = ["all"] * all_of_them + ["escalated"] * escalated
     gone, come = _first(removed), _first(added)
     return Part(
-        key_of(*fields),
+        key_of("edit", path, how, *fields, *flags),
         kind,
         f"edit {path}",
         f"edit {path}: {gone} -> {come}"[:400],
@@ -66,6 +65,7 @@ def hunk_part(
         (path,) if path else (),
         _effects(path),
         variant=sha or text_digest(old) + text_digest(new),
+        undoes=key_of("edit", path, how, *back, *flags) if back else "",
     )
 
 

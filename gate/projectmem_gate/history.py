@@ -92,6 +92,7 @@ class Record(Value):
     pinned           a person pinned it: it does not expire;  review_at  when to look at it again, 0 = not given
     last_ok_at, last_ok_id    newest success, 0 and "" when there is none
     variant          what the key left out of that failure's action, see Part
+    fix              of a failed fix what fixes.py knows of the attempt, else {}: the key is then the edit's, the rest the failure's
     """
 
     __slots__ = (
@@ -105,6 +106,7 @@ class Record(Value):
         "facts",
         "family",
         "first_at",
+        "fix",
         "flaky",
         "id",
         "identical",
@@ -158,6 +160,7 @@ class Record(Value):
         self.last_ok_at: int = rest.get("last_ok_at", 0)
         self.last_ok_id: str = rest.get("last_ok_id", "")
         self.variant: str = rest.get("variant", "")
+        self.fix: dict[str, Any] = rest.get("fix", {})
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Record:

@@ -88,9 +88,10 @@ class Part(Value):
              much it prints, then its output filters (`-v | tail -5`); of an edit a digest of its whole old and new text
     kin      the key of the same work by another launcher (`pytest x` and `python -m pytest x`), "" for none: they can fail
              apart, so a failure of the one may only warn before the other
+    undoes   of an edit: the key of the edit that it takes back (old and new text exchanged), "" where that is not known
     """
 
-    __slots__ = ("key", "kind", "family", "text", "words", "paths", "effects", "trivial", "variant", "kin")
+    __slots__ = ("key", "kind", "family", "text", "words", "paths", "effects", "trivial", "variant", "kin", "undoes")
 
     def __init__(
         self,
@@ -104,10 +105,11 @@ class Part(Value):
         trivial: bool = False,
         variant: str = "",
         kin: str = "",
+        undoes: str = "",
     ) -> None:
         self.key, self.kind, self.family, self.text = key, kind, family, text
         self.words, self.paths, self.effects, self.trivial = words, paths, effects, trivial
-        self.variant, self.kin = variant, kin
+        self.variant, self.kin, self.undoes = variant, kin, undoes
 
 
 class Action(Value):

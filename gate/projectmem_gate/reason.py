@@ -5,6 +5,7 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
 
     from projectmem_gate.decide import Finding
     from projectmem_gate.history import Record
@@ -55,6 +56,8 @@ def _human(finding: Finding) -> list[str]:
 def _recorded(
     finding: Finding, record: Record, remedy: Mapping[str, str], now: int, room: tuple[int, int, int, int]
 ) -> list[str]:
+    if record.fix:
+        return _unmended(finding, record, now, room)
     action, signature, remedied, actor = room
     times = f", {finding.identical} times in a row" if finding.identical > 1 else ""
     code = f"exit {record.exit}, " if record.exit is not None else ""
@@ -73,6 +76,31 @@ def _recorded(
     )
     lines.append(f"{end} Wrong? `projectmem dispute {short(record.id)}`")
     return lines
+
+
+def _unmended(finding: Finding, record: Record, now: int, room: tuple[int, int, int, int]) -> list[str]:
+    """Of a failed fix: which failure it did not mend, how often and when, by which verifier, and the events that show it."""
+    action, signature, _, _ = room
+    fix = record.fix
+    edit, run = fence(fix["path"], action), fence(record.text, action)
+    if fix["times"]:
+        often = "" if fix["times"] == 1 else f" {fix['times']} times, last"
+        shown = ", ".join(short(id) for id in fix["runs"][-2:])
+        lines = [f"projectmem: this edit of `{edit}` did not mend `{run}`{often} {ago(now - record.at)}."]
+        lines.append(f"Error, quoted as data: <<{fence(record.sig, signature)}>>")
+        lines.append(f"Verifier: {fence(fix['verifier'], 24)} failed the same after it ({shown}){_taken_back(fix)}.")
+    else:
+        lines = [f"projectmem: this edit of `{edit}` was made and taken back {ago(now - record.at)}, and `{run}` still fails."]
+        lines.append(f"Error, quoted as data: <<{fence(record.sig, signature)}>>")
+        lines.append("Verifier: none ran between.")
+    if finding.state == "unknown":
+        lines.append(f"Not known whether that still holds ({finding.why}).")
+    lines.append(f"Lapses {within(finding.expires_at - now)} or when it passes. Wrong? `projectmem dispute {short(record.id)}`")
+    return lines
+
+
+def _taken_back(fix: Mapping[str, Any]) -> str:
+    return "; it was taken back since" if fix["undone"] else ""
 
 
 def _changed(finding: Finding) -> str:

@@ -14,6 +14,7 @@ Operations (plain tuples):
     ("turn", session, turn)                                  highest finished batch of the session
     ("label", id, label)      ("unlabel", label id)          a person's labels
     ("policy", at, stream, seq, id, data)                    the policy in force
+    ("verdict", track, row)   ("made", row)   ("restored", row)   what fixes that failed are derived from: fold_fixes.py
     ("erase", ids)                                           nothing derived from these events may be served
 """
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 # Bumped whenever an event folds to something else than before: snapshots and generations of another version are rebuilt.
-FOLD_VERSION = 2
+FOLD_VERSION = 3
 
 # One entry of a key's history. `at`, `until` in microseconds since the epoch, `dur` in milliseconds.
 #   t       fail | ok | ask | pass | snooze | dispute | supersede | pin | review
@@ -156,7 +157,11 @@ def _finished(event: Mapping[str, Any], data: dict[str, Any]) -> list[tuple[Any,
         ops += _touches(event, [p for p in parts if p.get("kind") not in _ATOMIC], ("edit",))
     elif outcome == "unknown":
         ops += _touches(event, parts, None)
-    return ops
+    from . import fold_fixes  # not for `quick`, which only wants to know the fold's version
+
+    certain = succeeded(joins, len(parts)) if outcome == "ok" and parts else []
+    place = _n(event, "at"), _s(event, "stream"), _n(event, "seq"), _s(event, "id")
+    return ops + fold_fixes.ops(place, _s(_actor(event), "origin"), session, data, parts, joins, certain)
 
 
 def _entries_ok(

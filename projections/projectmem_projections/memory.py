@@ -12,6 +12,7 @@ from projectmem_gate import history
 from projectmem_gate.model import Change
 
 from . import fold
+from .memory_fixes import FixRows
 
 Entry = dict[str, Any]
 Event = Mapping[str, Any]
@@ -47,6 +48,10 @@ class GateState(Protocol):
         """Successes of the family after `at`, newest first, the last of each key: {key, at, stream, seq, id, text, session}."""
         ...
 
+    def attempts(self, keys: Iterable[str], as_of: AsOf | None = None) -> list[dict[str, Any]]:
+        """The failed attempts at failures that stand, among these edits (see `projectmem_gate.attempts.attempts`)."""
+        ...
+
     def labels(self) -> list[dict[str, Any]]:
         """Labels in force, oldest first: {id, at, stream, seq, origin, session, label, target, pattern, effect, reason,
         review_at}."""
@@ -74,7 +79,7 @@ class GateState(Protocol):
         ...
 
 
-class MemoryState:
+class MemoryState(FixRows):
     """See `GateState`. Raises nothing on any event (what is malformed folds to nothing)."""
 
     def __init__(self) -> None:
@@ -96,6 +101,7 @@ class MemoryState:
         self._policies: list[tuple[Any, ...]] = []  # (at, stream, seq, id, data)
         self._hint: dict[str, tuple[str, str, str]] = {}  # open key -> words
         self._by_word: dict[str, dict[tuple[str, str], int]] = {}  # first word -> (second, third) -> number of keys
+        self._clear_fixes()
 
     def apply(self, events: Iterable[Event], *, gaps: bool = False) -> bool:
         complete = True
@@ -114,6 +120,7 @@ class MemoryState:
                 self._applied.append((id, ops))
                 if id not in self._erased:
                     self._run(ops)
+        self._refresh()
         return complete
 
     def _run(self, ops: list[tuple[Any, ...]]) -> None:
@@ -264,6 +271,7 @@ class MemoryState:
             policy=list(self._policies[-1]) if self._policies else None,
             erased=self._erased,
             hints=[[*words, key] for key, words in self._hint.items()],
+            **self._fix_tables(),
         )
 
 

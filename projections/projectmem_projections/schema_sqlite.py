@@ -30,6 +30,20 @@ SCHEMA = (
     "CREATE TABLE policy (one INTEGER PRIMARY KEY CHECK (one = 1), at INTEGER, stream TEXT, seq INTEGER, id TEXT, data TEXT)",
     "CREATE TABLE erased (id TEXT PRIMARY KEY) WITHOUT ROWID",
     "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID",
+    # What failed fixes are derived from: rows as gate/attempts.py has them.
+    "CREATE TABLE verdict (track TEXT, at INTEGER, stream TEXT, seq INTEGER, n INTEGER, id TEXT, key TEXT, red INTEGER, sig TEXT,"
+    " cls TEXT, verifier TEXT, text TEXT, whole INTEGER, session TEXT, PRIMARY KEY (track, at, stream, seq, n)) WITHOUT ROWID",
+    "CREATE TABLE made (at INTEGER, stream TEXT, seq INTEGER, n INTEGER, id TEXT, key TEXT, path TEXT, undoes TEXT, variant TEXT,"
+    " text TEXT, session TEXT, w1 TEXT, w2 TEXT, w3 TEXT, PRIMARY KEY (at, stream, seq, n)) WITHOUT ROWID",
+    "CREATE INDEX made_key ON made (key)",
+    "CREATE TABLE restored (at INTEGER, stream TEXT, seq INTEGER, n INTEGER, id TEXT, path TEXT,"
+    " PRIMARY KEY (at, stream, seq, n, path)) WITHOUT ROWID",
+    # Each track with its newest verdict; `standing`: a failure stands in it.
+    "CREATE TABLE track (track TEXT PRIMARY KEY, at INTEGER, stream TEXT, seq INTEGER, n INTEGER, standing INTEGER)"
+    " WITHOUT ROWID",
+    # The failed attempts of each track by the edit's key, with its hint words as they stand in `hint`.
+    "CREATE TABLE suspect (key TEXT, track TEXT, w1 TEXT, w2 TEXT, w3 TEXT, PRIMARY KEY (key, track)) WITHOUT ROWID",
+    "CREATE INDEX suspect_track ON suspect (track)",
     # Not folded from the log.
     "CREATE TABLE pending (n INTEGER PRIMARY KEY, session TEXT, call TEXT, data TEXT, UNIQUE (session, call))",
     "CREATE TABLE cache (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID",

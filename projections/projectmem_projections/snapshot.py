@@ -17,6 +17,7 @@ from projectmem_logs.fastjson import encode as _encode
 from . import fold, quick, tail
 from .errors import ProjectionError, SnapshotDamaged
 from .snapshot_file import SnapshotFile, decode, discard
+from .snapshot_fixes import FixTables
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ CHUNK_EVENTS = 1000  # events per transaction of a catch-up
 __all__ = ["Snapshot", "discard"]
 
 
-class Snapshot(SnapshotFile):
+class Snapshot(FixTables, SnapshotFile):
     """See `GateState` in memory.py. An absent file becomes an empty snapshot, which is merely behind: catch up.
 
     busy_ms   how long to wait for another process' transaction
@@ -50,6 +51,7 @@ class Snapshot(SnapshotFile):
         while the append lock is still held); without it the next `stale` answers True and a catch-up finds nothing to do."""
         with self._guard:
             self._begin()
+            self._changed = set()
             try:
                 rows = self._db.execute("SELECT stream, seq, hash FROM cursor").fetchall()
                 cursor = {stream: (seq, hash) for stream, seq, hash in rows}
@@ -74,6 +76,8 @@ class Snapshot(SnapshotFile):
                     if ops and not self._is_erased(event.get("id", "")):
                         for op in ops:
                             getattr(self, "_do_" + op[0])(*op[1:])
+                if self._changed:
+                    self._refresh()
                 self._save_cursor(cursor, before, positions if complete else None)
             except BaseException:
                 self._rollback()
@@ -171,6 +175,7 @@ class Snapshot(SnapshotFile):
                 self._put_history(key, entries, tuple(row))
                 if not entries:
                     db.execute("DELETE FROM history WHERE key = ?", (key,))
+            self._erase_fixes(id)
         db.execute("REPLACE INTO meta VALUES ('dirty', '1')")
 
     def erase_ahead(self, ids: Iterable[str]) -> None:
@@ -347,4 +352,8 @@ class Snapshot(SnapshotFile):
                 policy=[*policy[:4], decode(policy[4])] if policy else None,
                 erased=[row[0] for row in db.execute("SELECT id FROM erased")],
                 hints=db.execute("SELECT * FROM hint"),
+                verdicts=db.execute("SELECT * FROM verdict"),
+                made=db.execute("SELECT * FROM made"),
+                restored=db.execute("SELECT * FROM restored"),
+                suspects=db.execute("SELECT * FROM suspect"),
             )

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         def changes(self, since: int, limit: int = 64, paths: Sequence[str] = ()) -> Sequence[Change]: ...
         def ok_after(self, family: str, at: int, limit: int = 8) -> Sequence[Any]: ...
         def labels(self) -> Sequence[Any]: ...
+        def attempts(self, keys: Sequence[str], as_of: Mapping[str, int] | None = None) -> Sequence[Any]: ...
 
     class Workspace(Protocol):
         """How recorded facts compare with now: the disk (hook/facts.py), or `Unchanged` where there is none to look at."""
@@ -58,6 +59,7 @@ def assess(
     keeps its history). Raises only what state and workspace raise.
     """
     records, asks = candidates(state, action.keys + action.kin, action.key, now, as_of)
+    records += failed_fix(state, action, now, as_of)
     labels = state.labels()
     if not records and not labels and not policy.rules:
         return Decision(ALLOW), {}, []
@@ -74,6 +76,22 @@ def candidates(
     found = state.entries(keys, as_of) if as_of is not None else state.entries(keys)
     asks = [entry for entry in found.get(key, ()) if entry["t"] in ("ask", "pass")]
     return (_records(found, now) if found else []), asks
+
+
+def failed_fix(state: State, action: Action, now: int, as_of: Mapping[str, int] | None = None) -> list[Any]:
+    """The failed attempt that the action's edits make again, as a record that is a candidate; [] for none."""
+    if action.kind == "sh" and not any(effect[0] == "edit" for part in action.parts for effect in part.effects):
+        return []
+    from projectmem_gate import fixes
+
+    keys = fixes.edit_keys(action)
+    attempt = fixes.choose(keys, state.attempts(keys, as_of)) if keys else None
+    if attempt is None:
+        return []
+    both = (attempt["key"], attempt["vkey"])
+    found = state.entries(both, as_of) if as_of is not None else state.entries(both)
+    record = fixes.record(attempt, found.get(both[0], ()), found.get(both[1], ()), now)
+    return [record] if record is not None and record.state == "open" else []
 
 
 def _records(found: Mapping[str, Sequence[Any]], now: int) -> list[Any]:
@@ -94,6 +112,7 @@ def gather(state: State, record: Any, workspace: Workspace) -> dict[str, Any]:
     facts = dict(workspace.compare(record.facts or {}))
     # From the first kept try on: what came between earlier tries tells a flaky action from a mended one.
     since = min(record.at, record.trail[0][0]) if record.trail else record.at
+    since = min(since, record.fix["since"]) if record.fix else since
     facts["changes"] = [[c.type, c.subject, c.at] for c in state.changes(since, MAX_CHANGES, record.paths)]
     facts["remedy"] = _remedy(state, record)
     facts["family_ok"] = bool(record.family and state.ok_after(record.family, record.at, 1))
@@ -105,7 +124,7 @@ def _remedy(state: State, record: Any) -> dict[str, str] | None:
 
     One of the sessions that failed goes first: it knew what it was mending.
     """
-    if not record.family:
+    if not record.family or record.fix:
         return None
     words = set(record.text.split())
     near = [
