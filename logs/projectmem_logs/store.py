@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
+    from .bulk import Encoded
     from .envelope import Draft, Event
     from .tail import Position
 
@@ -68,6 +69,7 @@ class LogStore:
         now: int,
         durability: str = "durable",
         after: Callable[[list[Event]], None] | None = None,
+        returning: bool = True,
     ) -> list[Event]:
         """Append `drafts` in order and return every event written, those of healing and of the spool before them.
 
@@ -75,6 +77,7 @@ class LogStore:
         durability  "durable": one batch, on the platter when this returns, all or nothing;
                     "batch": for imports, a batch and a sync per 4 MiB, all of it on the platter when this returns
         after       called with the events while the lock is still held; what it raises lands in `after_error`
+        returning   False, without `after`: an import need not make a dict of each event; those of healing are returned
 
         Raises EventError or CanonicalError (a draft is wrong, nothing was done), SpooledError (the lock was not free
         within wait_ms; the drafts are safe and the next append writes them), AppendError (the disk refused; nothing of
@@ -82,23 +85,27 @@ class LogStore:
         """
         if durability not in ("durable", "batch"):
             raise LogError(f"durability must be durable or batch, not {durability!r}")
-        many = None
+        encoded: list[Encoded] = []
+        prepared: list[Prepared] = []
         if durability == "batch" and len(drafts) > 1:
             from . import bulk  # the same bytes, faster; its imports are too heavy for the hook
 
-            many = bulk
-        prepared = many.prepare_many(drafts, now) if many else [prepare(d, now) for d in drafts]
+            encoded = bulk.prepare_many(drafts, now)
+        else:
+            prepared = [prepare(d, now) for d in drafts]
         self.notices, self.after_error = [], None
         if not self._mutex.acquire(timeout=self.wait_ms / 1000):
-            raise self._spool(prepared, now)
+            raise self._spool(prepared or [prepare(d, now) for d in drafts], now)
         try:
             fd = self._lock()
             if fd is None:
-                raise self._spool(prepared, now)
+                raise self._spool(prepared or [prepare(d, now) for d in drafts], now)
             try:
                 events = self._heal_and_drain(now)
-                for batch in _batches(prepared) if many else [prepared]:
-                    events += self._write(batch, now, seal_batch=many.seal_many if many else seal_all)
+                if encoded:
+                    events += self._import(encoded, now, returning or after is not None)
+                else:
+                    events += self._write(prepared, now)
                 if after is not None and events:
                     self._tell(after, events)
                 return events
@@ -235,40 +242,70 @@ class LogStore:
         facts = {"segment": position.segment, "offset": cut, "bytes": len(torn), "sha256": digest, "quarantine": name}
         return {**facts, "stream": self._stream, "state": TORN, "why": why}
 
-    def _write(
-        self, batch: Sequence[Prepared], now: int, ids: Sequence[str] = (), seal_batch: Callable[..., Any] = seal_all
-    ) -> list[Event]:
+    def _write(self, batch: Sequence[Prepared], now: int, ids: Sequence[str] = ()) -> list[Event]:
         """Seal and write one batch, and sync it."""
         if not batch:
             return []
         position = self._position
         assert position is not None
-        first, prev = position.tail.seq + 1, position.tail.hash or GENESIS
-        rand = os.urandom((ID_BYTES + SALT_BYTES) * len(batch))
-        events, data = seal_batch(
+        events, data = seal_all(
             batch,
             stream=self._stream,
-            first=first,
-            prev=prev,
+            first=position.tail.seq + 1,
+            prev=position.tail.hash or GENESIS,
             ts=now,
-            rand=rand,
+            rand=os.urandom((ID_BYTES + SALT_BYTES) * len(batch)),
             ids=ids,
             scope=self.scope,
             scope_text=self.scope_text,
         )
         if len(data) > MAX_BATCH:
             raise EventError(f"one append of more than {MAX_BATCH:,} bytes; append less at a time, or with durability='batch'")
-        self._write_lines(data, events)
-        return list(events)
+        self._write_lines(data, events[0]["seq"], events[-1]["seq"], events[-1]["hash"], [e["id"] for e in events])
+        return events
 
-    def _write_lines(self, data: bytes, events: Sequence[Event]) -> None:
-        """Write one sealed batch at the end of the stream and sync it, or raise AppendError and leave no trace of it."""
+    def _import(self, encoded: Sequence[Encoded], now: int, returning: bool) -> list[Event]:
+        """Seal and write an import, batch by batch; while one is on its way to the disk the next is sealed."""
+        from . import bulk
+
         position = self._position
         assert position is not None
-        first, last = events[0], events[-1]
+        seq, prev = position.tail.seq, position.tail.hash or GENESIS
+        out: list[Event] = []
+        behind: bulk.Behind | None = None
+        cut = bulk.batches(encoded, BATCH_BYTES)
+        rand = os.urandom((ID_BYTES + SALT_BYTES) * len(cut[0]))
+        try:
+            for i, batch in enumerate(cut):
+                events, data, id, hash = bulk.seal_many(
+                    batch, stream=self._stream, first=seq + 1, prev=prev, ts=now, rand=rand, scope=self.scope,
+                    scope_text=self.scope_text, events=returning,
+                )  # fmt: skip
+                if behind is not None:
+                    joined, behind = behind, None
+                    joined.join()
+                if i + 1 < len(cut):
+                    rand = os.urandom((ID_BYTES + SALT_BYTES) * len(cut[i + 1]))
+                where = (data, seq + 1, seq + len(batch), hash, [id])
+                if i + 2 < len(cut):
+                    behind = bulk.Behind(self._write_lines, *where)
+                else:
+                    self._write_lines(*where)
+                out += events
+                seq, prev = seq + len(batch), hash
+        finally:
+            if behind is not None:
+                behind.join()
+        return out
+
+    def _write_lines(self, data: bytes, first: int, last: int, hash: str, ids: list[str]) -> None:
+        """Write one sealed batch (its first and last seq, last hash, and ids as far as the last) at the end of the stream and
+        sync it, or raise AppendError and leave no trace of it."""
+        position = self._position
+        assert position is not None
         full = position.size and position.size + len(data) > self.segment_bytes
         if not position.segment or full or position.sealed:
-            self._begin_segment(segment_name(first["seq"]))
+            self._begin_segment(segment_name(first))
         fd, start = self._open(), position.size
         try:
             if not start:  # the name first: a segment with bytes in it is one whose name is durable
@@ -282,8 +319,7 @@ class LogStore:
                 f"Free disk space or check the disk, then try again"
             ) from e
         position.size = start + len(data)
-        position.tail.seq, position.tail.hash, position.tail.state = last["seq"], last["hash"], CLEAN
-        position.tail.ids = [e["id"] for e in events]
+        position.tail.seq, position.tail.hash, position.tail.state, position.tail.ids = last, hash, CLEAN, ids
         self._signature = files.signature_of(fd)
 
     def _undo(self, fd: int, start: int) -> None:
@@ -336,19 +372,6 @@ class LogStore:
         return SpooledError(
             path, f"the log was locked for {self.wait_ms} ms; {len(prepared)} event(s) wait in {path} for the next append"
         )
-
-
-def _batches(prepared: Sequence[Prepared]) -> list[Sequence[Prepared]]:
-    """Cut an import into batches of about BATCH_BYTES; the last record stands alone, so that the next process to
-    look at the tail has one record to check and not four megabytes."""
-    out: list[Sequence[Prepared]] = []
-    begin = size = 0
-    for i, p in enumerate(prepared):
-        size += len(p.data_text) + 700
-        if size >= BATCH_BYTES or i >= len(prepared) - 2:
-            out.append(prepared[begin : i + 1])
-            begin, size = i + 1, 0
-    return out
 
 
 def heads(home: str) -> dict[str, tuple[int, str]]:
