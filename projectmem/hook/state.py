@@ -162,9 +162,9 @@ def identified(place: Place, call: Call) -> Action:
     """The call's action. Secrets in its input are replaced first, in place, so that recording and checking see the same."""
     from projectmem_gate.identify import identify
 
+    from projectmem.hook.naming import naming
+
     if not call.get("redacted"):
         call["input"] = redactor(place).tree(call["input"])
         call["redacted"] = True
-    return identify(
-        call["tool"], call["input"], root=place.root, cwd=call["cwd"], harness=call["harness"], resolve=os.path.realpath
-    )
+    return identify(call["tool"], call["input"], root=place.root, cwd=call["cwd"], harness=call["harness"], **naming(place))
