@@ -61,6 +61,14 @@ class _Guard:
             raise SnapshotDamaged(f"the gate snapshot {self.path} is damaged ({error}): rebuild it from the log") from error
 
 
+def _private(path: str) -> None:
+    """Make an absent file readable by its owner only; SQLite gives its journal the same mode."""
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o600))
+    except OSError:
+        pass  # there already, or SQLite will say what is wrong
+
+
 class SnapshotFile:
     """An open snapshot file of this program's version; an absent one is created, empty.
 
@@ -73,6 +81,7 @@ class SnapshotFile:
         self._guard = _Guard(path)
         self._writable = False
         with self._guard:
+            _private(path)
             self._db = sqlite3.connect(path, timeout=busy_ms / 1000, isolation_level=None, cached_statements=64)
         try:
             with self._guard:

@@ -222,7 +222,7 @@ def test_what_the_hook_writes_is_its_owner_s_alone(hooked: Any) -> None:
     hooked.run(BUILD, "Exit code 1\nError: no")
     degraded.event(hooked.place, "one", "claude-code", hooked.now, "test", "something broke")
     assert degraded.first_time(str(hooked.home), "one")
-    assert [str(p) for p in hooked.home.glob("*") if p.is_file() and p.stat().st_mode & 0o077] == []
+    assert [str(p) for p in hooked.home.rglob("*") if p.is_file() and p.stat().st_mode & 0o077] == []
 
 
 def test_subagents_are_told_apart(hooked: Any) -> None:
