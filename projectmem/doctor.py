@@ -95,7 +95,7 @@ def _settings(place: Place) -> Iterator[Check]:
         try:
             if ours := claude_settings.registered(path):
                 holders.append(path)
-                yield from _complete(path, ours)
+                yield from _complete(place, path, ours)
         except claude_settings.SettingsError:
             continue  # told above
     if not holders:
@@ -113,10 +113,13 @@ def _settings(place: Place) -> Iterator[Check]:
         yield Check("settings", NOTE, f"{holders[0]} is not in {exclude} and may be committed", "run `projectmem init`")
 
 
-def _complete(path: Path, ours: dict[str, list[dict[str, Any]]]) -> Iterator[Check]:
-    wanted = claude_settings.entries()
+def _complete(place: Place, path: Path, ours: dict[str, list[dict[str, Any]]]) -> Iterator[Check]:
+    from projectmem.serve import settings as resident
+
+    posted = any(hook.get("type") == "http" for hooks in ours.values() for hook in hooks)
+    wanted = claude_settings.entries(place.home, resident.read(place.home) if posted else None)
     missing = [event for event in wanted if event not in ours]
-    stale = [event for event, group in wanted.items() if event in ours and group["hooks"][0] not in ours[event]]
+    stale = [event for event, group in wanted.items() if event in ours and group["hooks"] != ours[event]]
     if missing:
         yield Check("settings", FAIL, f"{path} lacks the hooks of {', '.join(missing)}", "run `projectmem init`")
     if stale:

@@ -1,4 +1,4 @@
-"""`mcp` and `backtest`: serve agents over stdio, and try the gate on transcripts."""
+"""`mcp`, `serve` and `backtest`: serve agents over stdio and hooks over HTTP, and try the gate on transcripts."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ BACKTEST_EXITS = "Exit codes: 0 done (problems in single transcripts are counted
 def register(parent: typer.Typer) -> None:
     """Add the commands to the application."""
     parent.command(epilog=EXITS)(mcp)
+    parent.command(epilog=EXITS)(serve)
     parent.command(epilog=BACKTEST_EXITS)(backtest)
 
 
@@ -27,6 +28,27 @@ def mcp(root: Root = "") -> None:
     from projectmem.mcp_server import run
 
     run(common.open_place(root))
+
+
+def serve(
+    idle: Annotated[
+        int, typer.Option("--idle", metavar="MINUTES", min=0, help="End after so long without a request; 0: never.")
+    ] = 30,
+    parent: Annotated[
+        int, typer.Option("--parent", metavar="PID", min=0, help="End when this process has.", show_default=False)
+    ] = 0,
+    root: Root = "",
+) -> None:
+    """Answer hooks over HTTP on loopback and a Unix socket, without a process for each call.
+
+    For hooks that `init --http` registered. Nothing depends on it: while it does not run the command hooks answer.
+    """
+    from projectmem.serve.run import Server, on_signals
+
+    server = Server(common.open_place(root).home, idle_s=idle * 60.0, parent=parent)
+    on_signals(server)
+    why = server.run(lambda addresses: common.note(f"answering hooks at {', '.join(addresses)}"))
+    common.note(f"ended: {why}")
 
 
 def backtest(

@@ -33,6 +33,9 @@ def init(
     backfill: Annotated[
         bool, typer.Option("--backfill/--no-backfill", help="Learn from the sessions that the harness already keeps.")
     ] = True,
+    http: Annotated[
+        bool, typer.Option("--http", help="Post the hooks to a resident server (see `serve`); commands run while it does not.")
+    ] = False,
     network: Annotated[bool, typer.Option("--allow-network", help="Accept a network file system.")] = False,
     root: Root = "",
     as_json: Json = False,
@@ -51,6 +54,7 @@ def init(
         user=user,
         import_sessions=backfill,
         allow_network=network,
+        http=http,
         progress=lambda items: output.progress(items, "reading sessions"),
     )
     if as_json:

@@ -47,8 +47,11 @@ def run() -> None:
     os._exit(0)
 
 
-def respond(argv: list[str], raw: bytes, now: int) -> dict[str, Any] | None:
-    """The answer to one payload as JSON data, None for nothing to say. `now` in microseconds since the epoch."""
+def respond(argv: list[str], raw: bytes, now: int, *, home: str = "") -> dict[str, Any] | None:
+    """The answer to one payload as JSON data, None for nothing to say. `now` in microseconds since the epoch.
+
+    home  where given, the only log that is asked and written: a payload from another project gets no answer
+    """
     harness, event = [*argv, "", ""][:2]
     if harness != "claude-code":
         _complain(os.getcwd, f"unknown harness {harness[:40]!r}: this version knows claude-code")
@@ -66,6 +69,8 @@ def respond(argv: list[str], raw: bytes, now: int) -> dict[str, Any] | None:
     place = places.find(payload.cwd)
     if place is None:
         return _not_set_up(payload)
+    if home and place.home != home:
+        return None
     from projectmem.hook import pipeline
 
     try:

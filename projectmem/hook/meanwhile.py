@@ -8,11 +8,10 @@ there was no candidate. One process in the background brings the snapshot up (re
 from __future__ import annotations
 
 import os
-import sys
 
 from projectmem_projections.snapshot import Snapshot, discard
 
-from projectmem.hook import degraded
+from projectmem.hook import background, degraded
 from projectmem.hook.state import BUSY_MS
 
 TYPE_CHECKING = False
@@ -95,22 +94,5 @@ def start_rebuild(home: str) -> bool:
     if held is None:
         return False
     files.unlock(held)
-    program = f"import sys\nsys.path[:] = {sys.path!r}\nfrom projectmem.hook.refolding import main\nmain(sys.argv[1])"
-    _detached([sys.executable, "-I", "-S", "-c", program, home])
+    background.start("projectmem.hook.refolding", home)
     return True
-
-
-def _detached(argv: list[str]) -> None:
-    """Start a process that outlives this one, in a session of its own and with none of its pipes: a harness waits for them."""
-    if not hasattr(os, "posix_spawn"):
-        import subprocess
-
-        subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        return
-    from projectmem.place import environment
-
-    quiet = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_RDWR, 0) for fd in (0, 1, 2)]
-    try:
-        os.posix_spawn(argv[0], argv, environment({}), file_actions=quiet, setsid=True)
-    except NotImplementedError:  # an old C library: it then shares the harness's session
-        os.posix_spawn(argv[0], argv, environment({}), file_actions=quiet)

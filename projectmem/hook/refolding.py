@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 ALL = 1 << 40
 BUSY_MS = 5_000
 NICE = 10
+GRACE_S = 1.0  # a hook that saw the old state has recorded what it had to by then
 
 
 def lock_path(home: str) -> str:
@@ -69,10 +70,14 @@ def _mark(home: str) -> None:
 
 
 def refold(home: str) -> None:
-    """Catch the snapshot up, or build it anew. Raises ProjectionError, LogError and OSError."""
+    """Catch the snapshot up, or build it anew, and end the meantime. Raises ProjectionError, LogError and OSError."""
+    import time
+
     from projectmem_projections.errors import SnapshotDamaged
     from projectmem_projections.refold import rebuild_snapshot
     from projectmem_projections.snapshot import Snapshot
+
+    from projectmem.hook.meanwhile import path_of
 
     path = f"{home}/projections/gate.sqlite"
     try:
@@ -81,25 +86,21 @@ def refold(home: str) -> None:
                 raise SnapshotDamaged("it is empty")
             state.check()
             state.catch_up(home, ALL)
-            _adopt(state, home)
-            return
     except SnapshotDamaged:
         rebuild_snapshot(home)
     with Snapshot(path, busy_ms=BUSY_MS) as state:
         state.catch_up(home, ALL)
-        _adopt(state, home)
+        if os.path.exists(path_of(home)):
+            time.sleep(GRACE_S)
+            state.catch_up(home, ALL)
+            _adopt(state, path_of(home))
 
 
-def _adopt(state: Snapshot, home: str) -> None:
-    """Take over the notes of calls that began in the meantime, and end it."""
+def _adopt(state: Snapshot, path: str) -> None:
+    """Take over the notes of calls that began in the meantime."""
     from projectmem_projections.errors import ProjectionError
     from projectmem_projections.snapshot import Snapshot, discard
 
-    from projectmem.hook.meanwhile import path_of
-
-    path = path_of(home)
-    if not os.path.exists(path):
-        return
     try:
         with Snapshot(path, busy_ms=BUSY_MS) as other, other.exclusive() as notes:
             state.adopt(notes)

@@ -28,10 +28,24 @@ def run(place: Place, state: Snapshot, payload: Payload, now: int) -> Answer:
 
 def start(place: Place, state: Snapshot, payload: Payload, now: int) -> Answer:
     """Record the session (the hook's heartbeat) and tell the agent in a few lines what is on record."""
+    _resident(place)
     source = payload.raw.get("source")
     data = {"source": source if isinstance(source, str) else "", "cwd": payload.cwd}
     _append(place, payload, "session.started", data, now, state)
     return None if policy_of(state).mode == "observe" else adapter.context(payload.event, summary(place, now))
+
+
+def _resident(place: Place) -> None:
+    """Where `init --http` was said, see that a server runs for as long as this session does."""
+    if not os.path.exists(f"{place.home}/serve.json"):
+        return
+    from projectmem.hook import background
+    from projectmem.place import env
+    from projectmem.serve import alive
+
+    harness = env("CLAUDE_PID")
+    if not alive.server(place.home):
+        background.start("projectmem.serve.run", place.home, int(harness) if harness.isdigit() else os.getppid())
 
 
 def end(place: Place, state: Snapshot, payload: Payload, now: int) -> Answer:

@@ -10,8 +10,10 @@ from typing import Any
 from projectmem_logs import files
 
 from projectmem.errors import ProjectmemError
-from projectmem.hook.claude_code import EVENTS, HARNESS
-from projectmem.setup.command import hook_args, interpreter, is_ours
+from projectmem.hook.claude_code import BATCH, EVENTS, FAILURE, HARNESS, PRE, PROMPT
+from projectmem.place import SWITCH_VARIABLE
+from projectmem.serve.settings import Settings as Resident
+from projectmem.setup.command import guarded, hook_args, interpreter, is_ours
 
 Settings = dict[str, Any]
 
@@ -40,17 +42,37 @@ def read(path: Path) -> tuple[Settings, str]:
     return data, text
 
 
-def entries() -> dict[str, dict[str, Any]]:
-    """Our group of each event, as Claude Code wants it: exec form, absolute interpreter, explicit timeout in seconds."""
+# What is posted to the server where there is one. The start of a session is not: it is what starts the server.
+_POSTED = (PRE, FAILURE, BATCH, PROMPT)
+
+
+def entries(home: str = "", resident: Resident | None = None) -> dict[str, dict[str, Any]]:
+    """Our group of each event, as Claude Code wants it: exec form, absolute interpreter, explicit timeout in seconds.
+
+    With `resident` (the settings of the server for the log in `home`) an HTTP hook stands beside each command that is made
+    for every call, and the command does nothing while the server runs: the client lets a call go on when it gets no answer.
+    """
     groups = {}
     for event, (timeout, matched) in EVENTS.items():
-        hook = {"type": "command", "command": interpreter(), "args": hook_args(HARNESS, event), "timeout": timeout}
-        groups[event] = {"matcher": "*", "hooks": [hook]} if matched else {"hooks": [hook]}
+        command, args = interpreter(), hook_args(HARNESS, event)
+        posted = resident is not None and event in _POSTED
+        if posted:
+            command, args = guarded(home, command, args)
+        hooks: list[dict[str, Any]] = [{"type": "command", "command": command, "args": args, "timeout": timeout}]
+        if resident is not None and posted:
+            hooks.append(_posted(resident, event, timeout))
+        groups[event] = {"matcher": "*", "hooks": hooks} if matched else {"hooks": hooks}
     return groups
 
 
-def add(path: Path) -> dict[str, Any]:
-    """Put our hooks into the file, in place of earlier ones of ours. Idempotent: an equal file is not written again.
+def _posted(resident: Resident, event: str, timeout: int) -> dict[str, Any]:
+    headers = {"Authorization": f"Bearer {resident.token}", "X-Projectmem-Gate": f"${SWITCH_VARIABLE}"}
+    url = resident.url(HARNESS, event)
+    return {"type": "http", "url": url, "headers": headers, "allowedEnvVars": [SWITCH_VARIABLE], "timeout": timeout}
+
+
+def add(path: Path, home: str = "", resident: Resident | None = None) -> dict[str, Any]:
+    """Put our hooks (`entries`) into the file, in place of earlier ones of ours. Idempotent: an equal file is not written again.
 
     Returns a note for `remove`: {file, created, folder_created, hooks_before (null or the events that had a list)}.
     """
@@ -63,7 +85,7 @@ def add(path: Path) -> dict[str, Any]:
         "hooks_before": None if before is None else sorted(e for e in before if not _only_ours(before[e])),
     }
     hooks = {event: left for event, groups in (before or {}).items() if (left := _without_ours(groups)) or not groups}
-    for event, group in entries().items():
+    for event, group in entries(home, resident).items():
         hooks[event] = [*hooks.get(event, []), group]
     _write(path, {**data, "hooks": hooks}, text)
     return note

@@ -17,6 +17,7 @@ from projectmem import place as places
 from projectmem.errors import BadInputError, NoProjectError, ProjectmemError
 from projectmem.importers.claude_code import Counts, backfill
 from projectmem.place import Place
+from projectmem.serve import settings as resident
 from projectmem.setup import claude_settings, compiled, gitignore
 
 HARNESSES = ("claude-code",)
@@ -86,11 +87,13 @@ def init(
     user: bool = False,
     import_sessions: bool = True,
     allow_network: bool = False,
+    http: bool = False,
     progress: Callable[[Iterable[Any]], Iterable[Any]] = iter,
 ) -> Report:
     """Set the project that `start` lies in up. Idempotent.
 
     user             put the hooks into the person's own settings, for all projects (a project without a log costs little)
+    http             hooks that are posted to a resident server, beside the commands, which run while it does not
     import_sessions  backfill from the sessions that the harness keeps of this repository
     progress         wraps the list of session files as it is gone through
     Raises ProjectmemError (the unrelated package, settings that cannot be edited), LogError (network file system).
@@ -118,7 +121,11 @@ def init(
             f"{len(report.uncompiled)} files of the hook could not be compiled, so every call pays for that "
             f"(first: {report.uncompiled[0]}); run `init` once as a user who may write there"
         )
-    _remember(place, claude_settings.add(settings))
+    _remember(place, claude_settings.add(settings, place.home, _resident(place) if http else None))
+    if http and os.name != "nt" and settings.stat().st_mode & 0o077:
+        report.warnings.append(
+            f"{settings} holds the server's token and can be read by others: `chmod 600` it on a shared machine"
+        )
     report.settings.append(str(settings))
     if not user:
         report.excluded = gitignore.exclude(place)
@@ -152,6 +159,11 @@ def settings_path(place: Place, *, user: bool = False) -> Path:
     if user:
         return Path(places.claude_config_dir()) / "settings.json"
     return Path(place.root) / ".claude" / "settings.local.json"
+
+
+def _resident(place: Place) -> resident.Settings:
+    """The settings of the log's server. It is started by the next session, or by `projectmem serve`."""
+    return resident.make(place.home)
 
 
 def _outside_git(start: str) -> Place:

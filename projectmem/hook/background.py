@@ -1,0 +1,26 @@
+"""Starts a process that outlives the hook: a rebuild of the snapshot, a server. Never on the path of a common call."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+
+def start(module: str, *args: str | int) -> None:
+    """Run the function `main` of one of our modules with these arguments, in a process and a session of its own, and with none
+    of this process's pipes: a harness waits until they are closed. Raises OSError."""
+    call = f"main({', '.join(map(repr, args))})"
+    program = f"import sys\nsys.path[:] = {sys.path!r}\nfrom {module} import main\n{call}"
+    argv = [sys.executable, "-I", "-S", "-c", program]
+    if not hasattr(os, "posix_spawn"):
+        import subprocess
+
+        subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        return
+    from projectmem.place import environment
+
+    quiet = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_RDWR, 0) for fd in (0, 1, 2)]
+    try:
+        os.posix_spawn(argv[0], argv, environment({}), file_actions=quiet, setsid=True)
+    except NotImplementedError:  # an old C library: it then shares the harness's session
+        os.posix_spawn(argv[0], argv, environment({}), file_actions=quiet)

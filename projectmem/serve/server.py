@@ -1,0 +1,166 @@
+"""Answers hooks over HTTP on loopback and over a Unix socket: the same code as the command hook (entry.respond).
+
+The standard library's server: a request costs it a fifth of a millisecond, and nothing is imported that a harness would wait
+for. A request must be a POST to /projectmem.hook.entry/HARNESS/EVENT with `Authorization: Bearer TOKEN`; over TCP it must name
+loopback as its Host and no Origin, so that no web page can send one. 200 with the harness's JSON, 204 for nothing to say; what
+is refused gets a status and a line, and never an answer that a harness could take for a decision.
+"""
+
+from __future__ import annotations
+
+import hmac
+import os
+import socket
+import socketserver
+import threading
+import time
+from http.server import BaseHTTPRequestHandler
+from typing import Any
+
+from projectmem_logs.fastjson import encode
+
+from projectmem import place as places
+from projectmem.hook import entry
+from projectmem.serve.settings import BASE, HOST, Settings
+
+READ_TIMEOUT_S = 30
+HARNESSES = ("claude-code",)
+
+
+class Hook:
+    """What all listeners of one server share."""
+
+    def __init__(self, home: str, settings: Settings) -> None:
+        self.home, self.settings = home, settings
+        self.asked_at = time.monotonic()
+        self.busy = 0
+        self._lock = threading.Lock()
+
+    def answer(self, harness: str, event: str, raw: bytes) -> bytes:
+        """The harness's JSON, empty for nothing to say."""
+        with self._lock:
+            self.busy += 1
+        try:
+            reply = entry.respond([harness, event], raw, time.time_ns() // 1000, home=self.home)
+            return b"" if reply is None else encode(reply).encode("utf-8", "backslashreplace")
+        finally:
+            with self._lock:
+                self.busy -= 1
+                self.asked_at = time.monotonic()
+
+    def idle(self) -> float:
+        """Seconds since the last request ended, 0 while one is answered."""
+        return 0.0 if self.busy else time.monotonic() - self.asked_at
+
+
+class Request(BaseHTTPRequestHandler):
+    """One connection."""
+
+    protocol_version = "HTTP/1.1"
+    server_version, sys_version = "projectmem", ""
+    timeout = READ_TIMEOUT_S
+    disable_nagle_algorithm = True
+    hook: Hook
+    local = False  # a Unix socket: its file's permissions are what Host and Origin are over TCP
+
+    def log_message(self, *args: object) -> None:
+        """Nothing is written: who asks what is in the log."""
+
+    def _refused(self) -> tuple[int, str] | None:
+        if not self.local:
+            host = (self.headers.get("Host") or "").lower()
+            if host not in (f"{HOST}:{self.hook.settings.port}", f"localhost:{self.hook.settings.port}"):
+                return 403, "this is not the host that was asked for"
+            if self.headers.get("Origin") is not None:
+                return 403, "web pages are not served"
+        shown = (self.headers.get("Authorization") or "").encode("utf-8", "replace")
+        if not hmac.compare_digest(shown, b"Bearer " + self.hook.settings.token.encode()):
+            return 401, "the token is missing or wrong: run `projectmem init --http` again"
+        return None
+
+    def do_POST(self) -> None:
+        """One event of a harness."""
+        refused = self._refused()
+        length = self.headers.get("Content-Length") or ""
+        if refused is None and not (length.isascii() and length.isdigit()):
+            refused = 411, "a body needs a Content-Length"
+        if refused is None and int(length) > entry.MAX_INPUT_BYTES:
+            refused = 413, "the body is too large"
+        base, _, rest = self.path.partition(f"{BASE}/")
+        harness, _, event = rest.partition("/")
+        if refused is None and (base or harness not in HARNESSES or not event.isalnum()):
+            refused = 404, "no such hook"
+        if refused is not None:
+            self.close_connection = True  # what else was sent is not read
+            self._send(refused[0], "text/plain; charset=utf-8", refused[1].encode())
+            return
+        body = self.rfile.read(int(length))
+        off = places.switched_off({places.SWITCH_VARIABLE: self.headers.get("X-Projectmem-Gate") or ""})
+        reply = b"" if off else self.hook.answer(harness, event, body)
+        self._send(200 if reply else 204, "application/json", reply)
+
+    def do_GET(self) -> None:
+        """Nothing is served to a browser."""
+        self.close_connection = True
+        self._send(405, "text/plain; charset=utf-8", b"hooks are posted")
+
+    def _send(self, status: int, kind: str, body: bytes) -> None:
+        self.send_response_only(status)
+        if body:
+            self.send_header("Content-Type", kind)
+        if status != 204:
+            self.send_header("Content-Length", str(len(body)))
+        if self.close_connection:
+            self.send_header("Connection", "close")
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+
+class _Threads(socketserver.ThreadingMixIn):
+    daemon_threads = True
+    block_on_close = False
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that went away in the middle is its own business."""
+
+
+class Tcp(_Threads, socketserver.TCPServer):
+    """The listener on loopback."""
+
+    allow_reuse_address = True
+    request_queue_size = 128
+
+
+def tcp(hook: Hook) -> socketserver.BaseServer:
+    """Listen on loopback. Raises OSError where the port is taken."""
+    return Tcp((HOST, hook.settings.port), _handler(hook, local=False))
+
+
+def unix(hook: Hook, path: str) -> socketserver.BaseServer:
+    """Listen on a Unix socket that only its owner may open. The caller holds the server's lock: a left-over socket is dead."""
+
+    class Unix(_Threads, socketserver.TCPServer):
+        address_family = socket.AF_UNIX
+        request_queue_size = 128
+
+        def server_bind(self) -> None:
+            before = os.umask(0o177)
+            try:
+                self.socket.bind(path)
+            finally:
+                os.umask(before)
+
+        def get_request(self) -> tuple[Any, Any]:
+            request, _ = self.socket.accept()
+            return request, ("unix", 0)
+
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass
+    return Unix((HOST, 0), _handler(hook, local=True))
+
+
+def _handler(hook: Hook, *, local: bool) -> type[Request]:
+    return type("Bound", (Request,), {"hook": hook, "local": local, "disable_nagle_algorithm": not local})

@@ -1,0 +1,260 @@
+"""The resident hook: the same answers as the command's, to those who show the token, and a server that does not stay behind."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from projectmem.serve import alive, run, settings
+from projectmem.setup import init as setup
+from projectmem.setup.claude_settings import registered
+
+ERROR = "Exit code 2\nsrc/app.ts(3,5): error TS2304: Cannot find name 'x'.\nnpm error code 2"
+
+
+class Client:
+    """Posts to a server as a harness does."""
+
+    def __init__(self, hooked: Any, server: run.Server) -> None:
+        self.hooked, self.settings = hooked, server.settings
+
+    def post(self, event: str, payload: Any, path: str = "", method: str = "POST", **headers: str) -> tuple[int, bytes]:
+        """(status, body)."""
+        raw = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
+        wanted = {"Authorization": f"Bearer {self.settings.token}", **{k.replace("_", "-"): v for k, v in headers.items()}}
+        connection = http.client.HTTPConnection("127.0.0.1", self.settings.port, timeout=30)
+        try:
+            connection.request(method, path or f"{settings.BASE}/claude-code/{event}", raw, wanted)
+            answer = connection.getresponse()
+            return answer.status, answer.read()
+        finally:
+            connection.close()
+
+
+@pytest.fixture
+def hooked(hooked: Any) -> Iterator[Any]:
+    """In a folder with a short name: a Unix socket's path may not be long."""
+    with tempfile.TemporaryDirectory(prefix="pm") as folder:
+        yield type(hooked)(Path(folder).resolve())
+
+
+@pytest.fixture
+def server(hooked: Any) -> Iterator[run.Server]:
+    """A running server of the project."""
+    made = run.Server(str(hooked.home))
+    ready = threading.Event()
+    thread = threading.Thread(target=made.run, args=(lambda _: ready.set(),))
+    thread.start()
+    assert ready.wait(10)
+    yield made
+    made.end("the test is over")
+    thread.join(10)
+    assert not thread.is_alive()
+
+
+@pytest.fixture
+def client(hooked: Any, server: run.Server) -> Client:
+    """Of that server."""
+    return Client(hooked, server)
+
+
+def test_a_session_over_http_is_the_session_of_the_command(hooked: Any, client: Client) -> None:
+    """Silence, learning, an objection: byte for byte what `respond` says; events are recorded once."""
+    call = hooked.call("npm run build")
+    assert client.post("PreToolUse", hooked.payload("PreToolUse", **call)) == (204, b"")
+    failed = hooked.payload("PostToolUseFailure", **call, error=ERROR, is_interrupt=False, duration_ms=60_000)
+    assert client.post("PostToolUseFailure", failed)[0] == 204
+    assert client.post("PostToolUseFailure", failed)[0] == 204
+    batch = hooked.payload("PostToolBatch", tool_calls=[{**call, "tool_response": ERROR}])
+    assert client.post("PostToolBatch", batch)[0] == 204
+    assert len(hooked.events("action.finished")) == 1
+    again = hooked.payload("PreToolUse", "two", **hooked.call("npm run build", "again"))
+    status, body = client.post("PreToolUse", again)
+    assert status == 200
+    hooked.now = time.time_ns() // 1000
+    assert json.loads(body) == hooked.fire("PreToolUse", "two", **hooked.call("npm run build", "again"))
+    assert len(hooked.events("action.proposed")) == 1
+
+
+def test_only_who_shows_the_token_is_answered(hooked: Any, client: Client) -> None:
+    """No token, a wrong one, a web page, a rebound name, another method or path: a status, and nothing recorded."""
+    fields = hooked.payload("SessionEnd", reason="x")
+    before = len(hooked.events())
+    port = client.settings.port
+    for headers, status in (
+        ({"Authorization": ""}, 401),
+        ({"Authorization": "Bearer " + "0" * 64}, 401),
+        ({"Authorization": f"Bearer {client.settings.token}\u00e9"}, 401),
+        ({"Host": "evil.example"}, 403),
+        ({"Host": f"evil.example:{port}"}, 403),
+        ({"Host": f"127.0.0.1:{port + 1}"}, 403),
+        ({"Origin": "https://evil.example"}, 403),
+        ({"Origin": "null"}, 403),
+        ({"Content_Length": "x"}, 411),
+        ({"Content_Length": str(64 << 20)}, 413),
+    ):
+        assert client.post("SessionEnd", fields, **headers)[0] == status, headers
+    for path in (
+        "/",
+        "/SessionEnd",
+        f"{settings.BASE}/other/SessionEnd",
+        f"{settings.BASE}/claude-code/a/b",
+        f"/x{settings.BASE}/",
+    ):
+        assert client.post("SessionEnd", fields, path=path)[0] == 404
+    assert client.post("SessionEnd", fields, method="GET")[0] == 405
+    assert client.post("SessionEnd", fields, method="OPTIONS")[0] == 501
+    assert len(hooked.events()) == before
+    assert client.post("SessionEnd", fields)[0] == 204
+    assert len(hooked.events()) == before + 1
+
+
+def test_bodies_that_are_no_payload_are_survived(hooked: Any, client: Client, tmp_path: Path) -> None:
+    """Nothing to say, and the next request is answered; another project's payload is not written anywhere."""
+    for raw in (b"", b"[]", b"\xff\xfe", b"{" * 50_000):
+        assert client.post("PreToolUse", raw) == (204, b"")
+    other = tmp_path / "other"
+    setup.init(str(other.mkdir() or other), now=hooked.now, import_sessions=False)
+    assert client.post("SessionEnd", {**hooked.payload("SessionEnd", reason="x"), "cwd": str(other)}) == (204, b"")
+    assert not list((other / ".projectmem-gate" / "log").glob("*/*.jsonl"))
+    assert client.post("SessionEnd", hooked.payload("SessionEnd", reason="x"), X_Projectmem_Gate="off") == (204, b"")
+    assert hooked.events("session.ended") == []
+
+
+def test_the_unix_socket_is_private_and_answers(hooked: Any, server: run.Server) -> None:
+    """Owner only; the same requests, whatever Host they name."""
+    assert settings.socket_path("/x" * 60) == ""
+    where = Path(settings.socket_path(str(hooked.home)))
+    assert where.stat().st_mode & 0o777 == 0o600
+    body = json.dumps(hooked.payload("SessionEnd", reason="x")).encode()
+    head = f"POST {settings.BASE}/claude-code/SessionEnd HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {server.settings.token}\r\n"
+    with socket.socket(socket.AF_UNIX) as plug:
+        plug.connect(str(where))
+        plug.sendall(f"{head}Content-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode() + body)
+        assert plug.recv(1000).startswith(b"HTTP/1.1 204")
+    assert len(hooked.events("session.ended")) == 1
+
+
+def test_many_at_once(hooked: Any, client: Client) -> None:
+    """Thirty-two parallel failures, each told twice: each recorded once."""
+    calls = [hooked.call(f"make part{n}") for n in range(32)]
+    failures = [hooked.payload("PostToolUseFailure", **c, error=ERROR, is_interrupt=False, duration_ms=9) for c in calls]
+    threads = [threading.Thread(target=client.post, args=("PostToolUseFailure", f)) for f in failures * 2]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    hooked.run("ls")  # brings in what had to wait
+    told = [event["data"]["call"] for event in hooked.events("action.finished")]
+    assert sorted(told)[: len(calls) + 1] == sorted({*told})
+    assert {call["tool_use_id"] for call in calls} <= set(told)
+    assert hooked.events("gate.degraded") == []
+
+
+def test_one_server_and_its_marks(hooked: Any, server: run.Server) -> None:
+    """A second one says so and leaves; settings are the owner's alone; who reads the mark finds the server."""
+    assert alive.server(str(hooked.home)) == os.getpid()
+    assert Path(settings.path(str(hooked.home))).stat().st_mode & 0o777 == 0o600
+    with pytest.raises(run.BusyError):
+        run.Server(str(hooked.home)).run()
+    assert alive.server(str(hooked.home)) == os.getpid()
+    Path(settings.path(str(hooked.home))).chmod(0o644)
+    from projectmem.errors import ProjectmemError
+
+    with pytest.raises(ProjectmemError, match="read by others"):
+        settings.read(str(hooked.home))
+
+
+def _ends(home: Path, **options: Any) -> str:
+    made = run.Server(str(home), **options)
+    why = made.run()
+    assert alive.server(str(home)) == 0
+    assert not (home / "serve.alive").exists()
+    return why
+
+
+def test_no_server_stays_behind(hooked: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Idle, without its parent, without its settings: it ends by itself, and its marks are gone."""
+    monkeypatch.setattr(run, "TICK_S", 0.02)
+    monkeypatch.setattr(run, "ORPHAN_IDLE_S", 0.1)
+    assert "nobody has asked" in _ends(hooked.home, idle_s=0.1)
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(0.3)"])
+    reaper = threading.Thread(target=child.wait)
+    reaper.start()
+    assert "is gone" in _ends(hooked.home, parent=child.pid)
+    reaper.join()
+    threading.Timer(0.3, lambda: Path(settings.path(str(hooked.home))).unlink()).start()
+    assert "settings are gone" in _ends(hooked.home)
+
+
+def _guarded(hooked: Any, event: str, **fields: Any) -> bytes:
+    """What the registered command says, the guard included."""
+    hook = registered(hooked.root / ".claude" / "settings.local.json")[event][0]
+    done = subprocess.run(
+        [hook["command"], *hook["args"]],
+        input=json.dumps(hooked.payload(event, **fields)).encode(),
+        capture_output=True,
+        check=True,
+        timeout=60,
+        env={"PATH": "/usr/bin:/bin"},
+    )
+    assert done.stderr == b""
+    return done.stdout
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="the guard reads /proc; elsewhere both hooks answer")
+def test_the_command_answers_while_no_server_does(hooked: Any) -> None:
+    """`init --http`: both registered. A living server silences the command; a dead one, or a stranger with its id, does not."""
+    setup.init(str(hooked.root), now=hooked.now, import_sessions=False, http=True)
+    hooks = registered(hooked.root / ".claude" / "settings.local.json")
+    assert [hook["type"] for hook in hooks["PreToolUse"]] == ["command", "http"]
+    assert [hook["type"] for hook in hooks["SessionStart"]] == ["command"]
+    hooked.now = time.time_ns() // 1000
+    hooked.fails(hooked.call("npm run build"), ERROR, ms=60_000)
+    mark = hooked.home / "serve.alive"
+    call = hooked.call("npm run build")
+    for text, speaks in (
+        (None, True),
+        (f"{os.getpid()} {alive.started(os.getpid())}\n", False),
+        (f"{os.getpid()} 1\n", True),
+        ("999999999 5\n", True),
+        ("", True),
+        ("$(touch x) `id`\n", True),
+    ):
+        mark.unlink(missing_ok=True)
+        if text is not None:
+            mark.write_text(text)
+        assert bool(_guarded(hooked, "PreToolUse", session_id="two", **call)) is speaks, text
+    setup.init(str(hooked.root), now=hooked.now, import_sessions=False)
+    hooks = registered(hooked.root / ".claude" / "settings.local.json")
+    assert [hook["type"] for hook in hooks["PreToolUse"]] == ["command"]
+
+
+def test_a_session_starts_the_server_it_was_set_up_for(hooked: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And the server outlives neither the harness nor its settings."""
+    hooked.fire("SessionStart", source="startup")
+    assert not (hooked.home / "serve.alive").exists()
+    settings.make(str(hooked.home))
+    monkeypatch.setenv("CLAUDE_PID", str(os.getpid()))
+    hooked.fire("SessionStart", "two", source="startup")
+    until = time.monotonic() + 20
+    while not (pid := alive.server(str(hooked.home))) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert pid not in (0, os.getpid())
+    Path(settings.path(str(hooked.home))).unlink()
+    while not hooked.log_lines() and time.monotonic() < until:
+        time.sleep(0.05)
+    assert not alive.server(str(hooked.home))
+    assert "settings are gone" in "\n".join(hooked.log_lines())
