@@ -27,7 +27,8 @@ _OPTIONS = (
     | orjson.OPT_PASSTHROUGH_SUBCLASS
 )  # fmt: skip
 _PLAIN = frozenset((str, int, bool, type(None)))
-_KNOWN = _PLAIN | {dict, list, tuple}
+_NESTED = frozenset((dict, list, tuple))
+_KNOWN = _PLAIN | _NESTED
 _NO_CAUSES = b',"causes":[],"data":'
 _VARIANT = 2 << 62
 _AROUND = 1_024  # bytes of a line besides its data, actor and causes: more than there ever are
@@ -55,26 +56,30 @@ def prepare_many(drafts: Sequence[Any], now: int) -> list[Encoded]:
 
 
 def _encode(data: dict[str, Any]) -> bytes:
-    if _fits(data, 1):
+    if _fits(data):
         try:
-            return orjson.dumps(data, option=_OPTIONS)
+            return b"".join((orjson.dumps(data, option=_OPTIONS), b""))  # a copy of its own size: orjson's is cut from a page
         except (TypeError, orjson.JSONEncodeError):
             pass  # the slow way takes it, or says what is wrong and where
     return canonical_text(data).encode()
 
 
-def _fits(value: Any, depth: int) -> bool:
-    """True when orjson's form of this dict or list is the canonical one, or it refuses; types are looked at many at a time."""
-    inner = value.values() if type(value) is dict else value
-    types = set(map(type, inner))
-    if types <= _PLAIN:
-        return True
-    if not types <= _KNOWN or depth >= MAX_DEPTH:
-        return False
-    for x in inner:  # noqa: SIM110 (a generator is half as fast)
-        if type(x) not in _PLAIN and not _fits(x, depth + 1):
-            return False
-    return True
+def _fits(data: dict[str, Any]) -> bool:
+    """True when orjson's form of `data` is the canonical one, or it refuses: level by level, many types at a time."""
+    level: list[Any] = [data]
+    for _ in range(MAX_DEPTH):
+        below: list[Any] = []
+        for value in level:
+            inner = value.values() if type(value) is dict else value
+            types = {*map(type, inner)}
+            if not types <= _PLAIN:
+                if not types <= _KNOWN:
+                    return False
+                below += [x for x in inner if type(x) in _NESTED]
+        if not below:
+            return True
+        level = below
+    return False
 
 
 def batches(encoded: Sequence[Encoded], size_max: int) -> list[Sequence[Encoded]]:

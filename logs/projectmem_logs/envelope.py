@@ -32,6 +32,7 @@ ACTOR_FIELDS = ("agent", "harness", "model", "origin", "session")
 ORIGINS = ("observed", "agent", "human", "import")
 DRAFT_FIELDS = frozenset(("kind", "at", "actor", "causes", "data"))
 FAULTS = ("empty", "nul", "bom", "crlf", "long", "foreign", "shape", "hash", "digest")
+_BEGIN = b'{"actor":{'
 _HEX = frozenset("0123456789abcdef")
 
 
@@ -83,8 +84,9 @@ def check_draft(draft: Draft, now: int) -> tuple[str, int, list[str], dict[str, 
         at = now
     if type(at) is not int or not 0 <= at <= 2**53:
         raise EventError(f"{kind}: at must be integer microseconds since 1970 UTC, not {at!r}")
-    causes = [str(c) for c in draft.get("causes") or ()]
-    if len(causes) > MAX_CAUSES or not all(is_id(c) for c in causes):
+    given = draft.get("causes")
+    causes = [str(c) for c in given] if given else []
+    if causes and (len(causes) > MAX_CAUSES or not all(is_id(c) for c in causes)):
         raise EventError(f"{kind}: causes must be at most {MAX_CAUSES} event ids")
     data = draft.get("data", {})
     if type(data) is not dict:
@@ -226,7 +228,7 @@ def undress(raw: bytes) -> bytes:
 def _judge(raw: bytes, line: Line) -> str:
     if len(raw) > MAX_LINE:
         return "long"
-    if not raw.startswith(b'{"actor":{') or not raw.endswith(b"}"):
+    if not raw.startswith(_BEGIN) or not raw.endswith(b"}"):
         return _name_fault(raw)
     d = raw.rfind(b',"digest":"')
     k = d + 75  # the end of the digest's 64 hex digits
@@ -291,7 +293,8 @@ def _name_fault(raw: bytes) -> str:
         return "bom"
     if raw.endswith(b"\r"):
         return "crlf"
-    return "foreign" if not raw.startswith(b'{"actor":') else "shape"
+    ours = raw.startswith(b'{"actor":') or _BEGIN.startswith(raw) or b'","prev":"' in raw or b',"stream":"' in raw
+    return "shape" if ours else "foreign"
 
 
 _WORDS = {
