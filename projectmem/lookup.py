@@ -87,3 +87,23 @@ def is_failure(event: Event) -> bool:
 def find_failure(place: Place, wanted: str) -> Event:
     """The one failed call that `wanted` names."""
     return find_one(place, wanted, is_failure, "recorded failure")
+
+
+def edit_keys(event: Event) -> list[str]:
+    """The keys of the edits that a successful call made, [] for any other event: what a failed fix is known by."""
+    from projectmem_gate.attempts import is_edit
+
+    data = data_of(event)
+    if event.get("kind") != "action.finished" or data.get("outcome") != "ok":
+        return []
+    parts = [
+        part
+        for part in data.get("parts") or []
+        if part.get("key") and is_edit(part.get("family") or "", part.get("effects") or ())
+    ]
+    return list(dict.fromkeys(part["key"] for part in parts))
+
+
+def find_record(place: Place, wanted: str) -> Event:
+    """The one failed call, or edit that did not mend a failure, that `wanted` names."""
+    return find_one(place, wanted, lambda event: is_failure(event) or bool(edit_keys(event)), "recorded failure")

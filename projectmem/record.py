@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from projectmem import writing
 from projectmem.errors import BadInputError, NotFoundError, RefusedError
-from projectmem.lookup import data_of, find_failure, find_one, lines_with
+from projectmem.lookup import data_of, edit_keys, find_one, find_record, lines_with
 
 if TYPE_CHECKING:
     from projectmem.place import Place
@@ -104,7 +104,9 @@ def curate(
     """
     if what not in CURATIONS:
         raise BadInputError(f"`{what}` is not one of {', '.join(CURATIONS)}")
-    failure = find_failure(place, wanted)
+    failure = find_record(place, wanted)
+    if what in ("pinned", "reviewed") and edit_keys(failure):
+        raise BadInputError("a fix that failed lapses with the failure it was for: pin that failure instead")
     if what == "superseded":
         by = str(find_one(place, by)["id"])
         if by == failure["id"]:
@@ -135,9 +137,9 @@ def _not_a_persons(place: Place, failure: Event) -> None:
 
 
 def keys_of(failure: Event) -> list[str]:
-    """The keys a failed call is remembered under: the part that failed, and the whole call."""
+    """The keys a failed call is remembered under: the part that failed, and the whole call. Of a failed fix, its edits."""
     data = data_of(failure)
-    keys = [key for key in dict.fromkeys((data.get("failed_key"), data.get("key"))) if key]
+    keys = edit_keys(failure) or [key for key in dict.fromkeys((data.get("failed_key"), data.get("key"))) if key]
     if not keys:
         raise NotFoundError(f"event {failure['id']} carries no action (it was erased, or it is not a failure)")
     return keys

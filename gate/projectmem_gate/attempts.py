@@ -70,13 +70,12 @@ def attempts(verdicts: Sequence[Row], made: Sequence[Row], restored: Sequence[Ro
     since, red      time and event of that run;   seen  time of the newest evidence against the edit
     times, runs     how often a run failed alike after it, and the events of these runs, oldest first, at most 4
     undone          time it was taken back after it was last made, 0 when it was not
-    paths           files of all attempts at this failure;  restored  times at which every file was put back
+    paths           files of all attempts at this failure;  restored  times at which one of them, or every file, was put back
     """
     runs = standing(verdicts)
     if not runs or not made:
         return []
     undone = _Undone(made, restored)
-    everything = [row[0] for row in restored if not row[5]]
     out: list[dict[str, Any]] = []
     for sig, reds in runs.items():
         found: dict[str, dict[str, Any]] = {}
@@ -86,10 +85,11 @@ def attempts(verdicts: Sequence[Row], made: Sequence[Row], restored: Sequence[Ro
             for row in [r for r in made if red[:4] < r[:4] < upto][-PER_RUN:]:
                 _judge(row, judged, found, verdicts, made, undone)
         paths = sorted({a["path"] for a in found.values()})
+        back = [row[0] for row in restored if not row[5] or row[5] in paths]
         last = reds[-1]
         for attempt in found.values():
             attempt.update(sig=sig, verifier=last[9], vkey=last[5], vtext=last[10], cls=last[8], since=last[0], red=last[4])
-            attempt.update(paths=paths, restored=everything)
+            attempt.update(paths=paths, restored=back)
             out.append(attempt)
     out.sort(key=lambda a: (a["seen"], a["key"], a["sig"]))
     return out[-KEYS_MAX:]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from projectmem_gate import freshness, odds
 from projectmem_gate.attempts import is_edit
 from projectmem_gate.history import Record, fold, order
+from projectmem_gate.verifiers import REPORTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,13 +51,14 @@ def record(attempt: Mapping[str, Any], own: Iterable[Any], verifier: Iterable[An
     if failure is not None and failure.state in ("disputed", "superseded", "snoozed"):
         return None
     state, why = _said(own, attempt["seen"], now)
+    told = attempt["verifier"] in REPORTS  # what was run elsewhere looks at all files
     return Record(
         attempt["key"],
         attempt["id"],
         attempt["seen"],
         cls=attempt["cls"],
         sig=attempt["sig"],
-        text=attempt["vtext"],
+        text=f"{attempt['verifier']} report" if told else attempt["vtext"],
         excerpt=failure.excerpt if failure is not None else "",
         family=failure.family if failure is not None else "",
         paths=failure.paths if failure is not None else (),

@@ -18,6 +18,7 @@ NONE = "none"
 # Classes of failures that a verifier finds in the project; others say that it did not get so far.
 FINDINGS = ("test", "build", "runtime", "timeout")
 REPORTS = ("junit", "ci")
+CI_LOGS = ("gh run view", "gh run watch", "glab ci view")
 
 _ALONE = names(
     """

@@ -8,7 +8,7 @@ Three operations more, rows as gate/attempts.py has them:
 from __future__ import annotations
 
 from projectmem_gate.attempts import is_edit, restores
-from projectmem_gate.verifiers import FINDINGS, is_whole, of_part
+from projectmem_gate.verifiers import CI_LOGS, FINDINGS, is_whole, of_part
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,16 +65,16 @@ def _judged(
     data: Mapping[str, Any], parts: Sequence[Part], culprit: int, chained: bool, certain: Sequence[int]
 ) -> Iterator[tuple[int, bool]]:
     """(number of the part, whether it failed) of the verifiers whose outcome is certain, in order."""
+    report = data["report"] if isinstance(data.get("report"), dict) else {}
+    shown = report.get("part")
+    if type(shown) is int and 0 <= shown < len(parts):
+        yield shown, report.get("outcome") == "failed"
     if data.get("outcome") == "ok":
-        report = data.get("report")
-        for n in certain:
-            if n < len(parts):
-                red = isinstance(report, dict) and report.get("part") == n and report.get("outcome") == "failed"
-                yield n, red
+        yield from ((n, False) for n in certain if n < len(parts) and n != shown)
         return
     for n in range(min(culprit, len(parts)) if chained else 0):
         yield n, False
-    if culprit < len(parts) and data.get("class") in FINDINGS:
+    if culprit < len(parts) and culprit != shown and data.get("class") in FINDINGS:
         yield culprit, True
 
 
@@ -85,8 +85,9 @@ def _verdict(place: Place, session: str, n: int, part: Part, red: bool, data: Ma
     report = data.get("report")
     if isinstance(report, dict) and report.get("part") == n:
         verifier, signature, cls = str(report.get("verifier") or ""), report.get("signature"), "test"
-        track = f"{verifier} {part.get('text')}" if verifier else ""
-        whole = 0
+        family, shown = str(part.get("family") or ""), str(part.get("text") or "")
+        track = f"{verifier} {family if family in CI_LOGS else shown}" if verifier else ""
+        whole = int(family in CI_LOGS)  # each run has a number of its own: the newest speaks for the project
     else:
         whole = int(is_whole(part))
         if verifier == "ci":
@@ -95,7 +96,7 @@ def _verdict(place: Place, session: str, n: int, part: Part, red: bool, data: Ma
         return "", ()
     sig = str(signature)[:SIGNATURE_MAX] if red else ""
     text = str(part.get("text") or "")[:TEXT_MAX]
-    key = str(part.get("key") or "")
+    key = track if track.endswith(CI_LOGS) else str(part.get("key") or "")
     row = (at, stream, seq, n, id, key, int(red), sig, str(cls or "") if red else "", verifier, text, whole, session)
     return track[:TEXT_MAX], row
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from projectmem_gate.model import Action, Decision, Outcome, Session
+    from projectmem_gate.model import Action, Decision, Outcome, Part, Session
 
 MAX_INPUT = 8_000  # characters of tool input kept; the hash beside it is of the whole
 MAX_EXCERPT = 1_000
@@ -80,8 +80,27 @@ def finished_draft(
         "as_of": dict(as_of) if as_of is not None else None,
         "turn": _turn(call),
         "source": source,
+        **_verified(call, action, outcome, culprit),
     }
     return _draft("action.finished", at, call, origin, causes, data)
+
+
+def _verified(call: Mapping[str, Any], action: Action, outcome: Outcome, culprit: Part | None) -> dict[str, Any]:
+    """The verifier whose word this record is, or `none`; and what a report that the call merely showed says."""
+    from projectmem_gate import verifiers
+
+    parts = [culprit] if culprit else [p for p in reversed(action.parts) if p.kind == "sh" and not p.trivial]
+    named = next((name for p in parts if (name := verifiers.name(p.family, p.text))), verifiers.NONE)
+    if outcome.outcome not in ("ok", "failed") or not action.parts or action.parts[-1].kind not in ("sh", "read"):
+        return {"verifier": named}
+    output = call.get("output")
+    told = verifiers.report(action.parts[-1].family, output) if isinstance(output, str) and output else None
+    if told is None:
+        return {"verifier": named}
+    from projectmem_gate.signature import signature
+
+    shown = signature("test", told["signature"]) if told["signature"] else ""
+    return {"verifier": told["verifier"], "report": {**told, "part": len(action.parts) - 1, "signature": shown}}
 
 
 def proposed_draft(

@@ -56,9 +56,12 @@ STEPS = st.one_of(
 
 def event(stream: str, seq: int, step: tuple[list[dict[str, Any]], str, str], at: int) -> dict[str, Any]:
     parts, outcome, sig = step
-    data = {"call": "", "key": parts[0]["key"] if len(parts) == 1 else "f" * 32, "text": "t", "joins": ["&&"] * (len(parts) - 1), "parts": parts,
-            "failed_key": parts[-1]["key"] if outcome == "failed" else "", "outcome": outcome, "class": "test" if outcome == "failed" else "",
-            "signature": sig if outcome == "failed" else "", "excerpt": "", "facts": {}, "turn": 0, "source": "hook"}  # fmt: skip
+    failed = outcome == "failed"
+    data = {
+        "call": "", "key": parts[0]["key"] if len(parts) == 1 else "f" * 32, "text": "t", "joins": ["&&"] * (len(parts) - 1),
+        "parts": parts, "failed_key": parts[-1]["key"] if failed else "", "outcome": outcome, "class": "test" if failed else "",
+        "signature": sig if failed else "", "excerpt": "", "facts": {}, "turn": 0, "source": "hook",
+    }  # fmt: skip
     actor = {"session": "s", "agent": "", "harness": "h", "model": "m", "origin": "observed"}
     return {
         "id": f"e-{stream}-{seq}",
