@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test fast checks bench lock clean
+.PHONY: demo test fast checks bench nightly lock clean
 
 demo: $(READY) ## the main job, end to end, in a temporary repository
 	@$(BIN)/projectmem demo
@@ -23,6 +23,9 @@ checks: $(READY) ## style, types and the direction of imports
 
 bench: $(READY) ## figures as ratios within one run
 	$(BIN)/python -m tests.bench
+
+nightly: $(READY) ## the long runs: a million simulated crashes, sixteen processes killed for a minute
+	PROJECTMEM_CRASHES=1000000 PROJECTMEM_SECONDS=60 $(BIN)/python -m pytest -s tests/simulation/test_logs_simulation.py tests/simulation/test_logs_processes.py
 
 lock: ## pin and hash the dependencies again (needs uv); names no index host
 	uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -q -o requirements.txt

@@ -114,6 +114,11 @@ def signature(path: str) -> tuple[int, int, int, int] | None:
     return s.st_ino, s.st_size, s.st_mtime_ns, s.st_mode
 
 
+def size_of(fd: int) -> int:
+    """Bytes in an open file."""
+    return os.fstat(fd).st_size
+
+
 def signature_of(fd: int) -> tuple[int, int, int, int]:
     """`signature` of an open file."""
     s = os.fstat(fd)
@@ -244,16 +249,26 @@ def lock(path: str, wait_ms: int) -> int | None:
     The sidecar is never unlinked: a second one under the same name would be a second lock. flock, because a POSIX record
     lock is dropped when any other descriptor of the file is closed; on Windows a byte of the sidecar, never of the log.
     """
-    fd = os.open(path, os.O_RDWR | os.O_CREAT | _BASE, 0o600)
     deadline, pause = time.monotonic() + wait_ms / 1000, 0.0005
-    while not _try_lock(fd):
-        left = deadline - time.monotonic()
-        if left <= 0:
-            os.close(fd)
-            return None
-        time.sleep(min(pause, left))
-        pause = min(pause * 1.5, 0.01)
-    return fd
+    while True:
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | _BASE, 0o600)
+        while not _try_lock(fd):
+            left = deadline - time.monotonic()
+            if left <= 0:
+                os.close(fd)
+                return None
+            time.sleep(min(pause, left))
+            pause = min(pause * 1.5, 0.01)
+        if _WINDOWS or _is_at(fd, path):
+            return fd
+        unlock(fd)  # somebody removed the sidecar: this is no longer the lock that others take
+
+
+def _is_at(fd: int, path: str) -> bool:
+    try:
+        return os.stat(path).st_ino == os.fstat(fd).st_ino
+    except FileNotFoundError:
+        return False
 
 
 def _try_lock(fd: int) -> bool:

@@ -307,6 +307,11 @@ class LogStore:
         if not position.segment or full or position.sealed:
             self._begin_segment(segment_name(first))
         fd, start = self._open(), position.size
+        if files.size_of(fd) != start:  # cannot happen while everybody takes the lock; writing now would fork the chain
+            self.close()
+            raise AppendError(
+                f"another program wrote to {self._path(position.segment)} without the lock; nothing was kept, try again"
+            )
         try:
             if not start:  # the name first: a segment with bytes in it is one whose name is durable
                 files.sync_dir(self._folder())

@@ -1,0 +1,225 @@
+"""Real processes and real files under adverse conditions: full disk, no permission, a lost lock, a stopped holder, clocks."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from projectmem_logs import files
+from projectmem_logs.errors import AppendError, SpooledError
+from projectmem_logs.reader import read_events
+from projectmem_logs.store import LogStore, init_home
+from projectmem_logs.verify import verify
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals, limits and permissions of POSIX")
+NOW = 1_800_000_000_000_000
+HOUR = 3_600_000_000
+NOTE = {"kind": "note.recorded", "actor": {"origin": "observed"}}
+
+
+def note(text: str, **more: Any) -> dict[str, Any]:
+    """A draft."""
+    return {**NOTE, "data": {"text": text, "tags": []}, **more}
+
+
+def texts(home: str) -> list[str]:
+    """The texts the log serves."""
+    return [e["data"]["text"] for e in read_events(home) if e["kind"] == "note.recorded"]
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> str:
+    """An empty log."""
+    path = str(tmp_path / "home")
+    init_home(path, NOW)
+    return path
+
+
+def python(code: str, *args: str, **more: Any) -> subprocess.Popen[str]:
+    """A process running `code`."""
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *args], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more
+    )
+
+
+FULL = """
+import resource, sys
+from projectmem_logs.errors import LogError
+from projectmem_logs.store import LogStore
+resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, resource.RLIM_INFINITY))
+store = LogStore(sys.argv[1])
+for i in range(60):
+    draft = {"kind": "note.recorded", "actor": {"origin": "observed"}, "data": {"text": str(i), "tags": []}}
+    try:
+        store.append([draft, draft] if i % 5 == 0 else [draft], now=1800000000000000 + i)
+        print("kept", i)
+    except LogError as e:
+        print("lost", i, "Free disk space" in str(e))
+"""
+
+
+def test_a_full_disk_keeps_what_was_acknowledged_and_says_so(home: str) -> None:
+    """RLIMIT_FSIZE stands for a full disk: appends fail with a clear message, leave nothing half done, and go on later."""
+    out, err = python(FULL, home).communicate(timeout=60)
+    assert not err, err
+    kept = [line.split()[1] for line in out.splitlines() if line.startswith("kept")]
+    lost = [line for line in out.splitlines() if line.startswith("lost")]
+    assert len(kept) > 15 and len(lost) > 10 and all(line.endswith("True") for line in lost)
+    assert sorted(set(texts(home)), key=int) == kept and verify(home).ok
+    assert LogStore(home).append([note("space again")], now=NOW)[-1]["data"]["text"] == "space again"
+    assert verify(home).ok
+
+
+DENIED = """
+import os, sys
+from projectmem_logs.errors import LogError
+from projectmem_logs.store import LogStore
+import projectmem_logs.spool
+if os.geteuid() == 0:
+    os.setgid(65534)
+    os.setuid(65534)
+draft = {"kind": "note.recorded", "actor": {"origin": "observed"}, "data": {"text": "x", "tags": []}}
+try:
+    LogStore(sys.argv[1], project="p").append([draft], now=1800000000000000)
+    print("kept")
+except LogError as e:
+    print(type(e).__name__, e)
+"""
+
+
+@pytest.fixture
+def public() -> Iterator[Path]:
+    """A folder that another user can enter."""
+    path = Path(tempfile.mkdtemp())
+    path.chmod(0o755)
+    yield path
+    for p in [path, *path.rglob("*")]:
+        if p.is_dir():
+            p.chmod(0o755)
+    shutil.rmtree(path)
+
+
+def test_a_read_only_folder_is_one_clear_error(public: Path) -> None:
+    """No permission to write, in the log or in all of it: AppendError with the reason, and the log is as it was."""
+    home = str(public / "home")
+    init_home(home, NOW)
+    LogStore(home).append([note("before")], now=NOW)
+    for p in [public / "home", *(public / "home").rglob("*")]:
+        p.chmod(0o555 if p.is_dir() else 0o444)
+    out, err = python(DENIED, home).communicate(timeout=60)
+    assert out.startswith("AppendError") and "Permission denied" in out and "not kept" in out, (out, err)
+    assert texts(home) == ["before"]
+
+
+def test_a_removed_lock_file_does_not_let_two_writers_in(home: str) -> None:
+    """The sidecar goes while processes append: whoever waits on the old one takes the new one, and the log stays whole."""
+    LogStore(home).append([note("first")], now=NOW)
+    (lock,) = Path(home, "locks").glob("*[0-9a-f].lock")
+    held = files.lock(str(lock), 0)
+    assert held is not None
+    lock.unlink()
+    other = files.lock(str(lock), 0)
+    assert other is not None
+    files.unlock(held)
+    assert files.lock(str(lock), 0) is None
+    files.unlock(other)
+    wrong: list[BaseException] = []
+
+    def work(k: int) -> None:
+        store = LogStore(home, wait_ms=5_000)
+        for i in range(60):
+            try:
+                store.append([note(f"{k}:{i}")], now=NOW + i)
+            except (AppendError, SpooledError) as e:
+                wrong.append(e)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for t in threads:
+        t.start()
+    while any(t.is_alive() for t in threads):
+        lock.unlink(missing_ok=True)
+        time.sleep(0.005)
+    LogStore(home).append([note("last")], now=NOW)
+    served = texts(home)
+    mine = {f"{k}:{i}" for k in range(4) for i in range(60)}
+    assert len(served) == len(set(served)) and len(mine - set(served)) <= len(wrong)
+
+
+STOPPED = """
+import sys, time
+from projectmem_logs import files
+fd = files.lock(sys.argv[1], 1000)
+print("held", flush=True)
+time.sleep(600)
+"""
+
+
+def test_a_stopped_lock_holder_costs_a_bounded_wait_and_no_event(home: str) -> None:
+    """SIGSTOP while it holds the lock: others wait as long as they were told, spool, and the next append drains."""
+    store = LogStore(home, wait_ms=150)
+    store.append([note("before")], now=NOW)
+    (lock,) = Path(home, "locks").glob("*[0-9a-f].lock")
+    holder = python(STOPPED, str(lock))
+    try:
+        assert holder.stdout is not None and holder.stdout.readline() == "held\n"
+        os.kill(holder.pid, signal.SIGSTOP)
+        for i in range(3):
+            begun = time.monotonic()
+            with pytest.raises(SpooledError, match="wait in"):
+                store.append([note(f"spooled {i}")], now=NOW + i)
+            assert 0.1 < time.monotonic() - begun < 2
+        assert texts(home) == ["before"]
+    finally:
+        os.kill(holder.pid, signal.SIGCONT)
+        holder.kill()
+        holder.communicate()
+    events = LogStore(home).append([note("after")], now=NOW + 9)
+    assert [e["data"]["text"] for e in events] == ["spooled 0", "spooled 1", "spooled 2", "after"]
+    assert texts(home) == ["before", "spooled 0", "spooled 1", "spooled 2", "after"] and verify(home).ok
+    assert not files.names(os.path.join(home, "spool"), ".spool")
+
+
+def test_a_clock_that_jumps_harms_nothing(home: str, tmp_path: Path) -> None:
+    """Back by an hour, forward by ten years: each stream keeps its order, cursors and verify do not mind, times are as told."""
+    store = LogStore(home)
+    jumps = [0, -HOUR, 87_600 * HOUR, 5, -HOUR, 6]
+    for i, jump in enumerate(jumps):
+        store.append([note(str(i))], now=NOW + jump)
+    assert texts(home) == [str(i) for i in range(6)] and verify(home).ok
+    assert [e["ts"] - NOW for e in read_events(home)] == jumps
+    (stream,) = store.head()
+    for seq in range(7):
+        assert [e["seq"] for e in read_events(home, {stream: seq})] == list(range(seq + 1, 7))
+    assert LogStore(home).append([note("6")], now=NOW + 7)[0]["seq"] == 7
+    # a second stream beside it: the merge keeps both orders, whatever their clocks say
+    other = str(tmp_path / "other")
+    init_home(other, NOW)
+    theirs = LogStore(other)
+    for i in range(4):
+        theirs.append([note(f"b{i}")], now=NOW - i * HOUR)
+    (name,) = os.listdir(os.path.join(other, "log"))
+    shutil.copytree(os.path.join(other, "log", name), os.path.join(home, "log", name))
+    served = texts(home)
+    assert [t for t in served if t[0] == "b"] == [f"b{i}" for i in range(4)]
+    assert [t for t in served if t[0] != "b"] == [str(i) for i in range(7)]
+
+
+def test_an_import_keeps_when_it_happened_apart_from_when_it_was_recorded(home: str) -> None:
+    """`at` is the draft's, to the microsecond, in the past or ahead; `ts` is the recorder's clock; live ones have both equal."""
+    ats = [NOW - 400 * 24 * HOUR, NOW + 2 * HOUR, 0]
+    for durability in ("durable", "batch"):
+        events = LogStore(home).append([note(str(a), at=a) for a in ats], now=NOW, durability=durability)
+        assert [e["at"] for e in events] == ats and {e["ts"] for e in events} == {NOW}
+    live = LogStore(home).append([note("live")], now=NOW + 5)[0]
+    assert live["at"] == live["ts"] == NOW + 5
+    assert [e["at"] for e in read_events(home)] == [*ats, *ats, NOW + 5]
