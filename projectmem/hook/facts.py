@@ -81,6 +81,7 @@ class Disk:
         deps = _dep_paths(root, action.cwd)
         named = [p for part in action.parts for p in part.paths]
         seen = dict.fromkeys(named)
+        seen.update(dict.fromkeys(missing_in(output, root, action.cwd)))
         seen.update(dict.fromkeys(paths_in(output, root, action.cwd)))
         seen.update(dict.fromkeys(edited))
         files = [p for p in seen if p not in deps and p != "."][:FILES_MAX]
@@ -237,6 +238,34 @@ def paths_in(output: str, root: str, cwd: str, limit: int = 32) -> list[str]:
                 found[full[len(root) + 1 :]] = None
                 break
     return list(found)
+
+
+_SAYS_MISSING = (
+    "no such file",
+    "not found",
+    "cannot find",
+    "can't find",
+    "could not find",
+    "does not exist",
+    "missing",
+    "enoent",
+)
+
+
+def missing_in(output: str, root: str, cwd: str, limit: int = 8) -> list[str]:
+    """Root-relative paths of files that the output misses: making one of them may be what mends the failure."""
+    lowered = output.lower()
+    if not any(mark in lowered for mark in _SAYS_MISSING):
+        return []
+    lines = [line for line in output[-16_000:].split("\n") if any(mark in line.lower() for mark in _SAYS_MISSING)]
+    found: dict[str, None] = {}
+    for word in file_words("\n".join(lines[:20])):
+        name = word.replace("\\", "/").removeprefix("./")
+        for base in dict.fromkeys((os.path.normpath(os.path.join(root, cwd)), root)):
+            full = os.path.normpath(os.path.join(base, name))
+            if full.startswith(root + "/") and "/node_modules/" not in full and not os.path.lexists(full):
+                found[full[len(root) + 1 :]] = None
+    return list(found)[:limit]
 
 
 _NOT_OF_PATHS = {c: " " for c in range(128) if not chr(c).isalnum() and chr(c) not in "_@+~./\\-"}

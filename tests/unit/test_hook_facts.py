@@ -130,6 +130,25 @@ def test_files_named_in_the_output_are_facts(tmp_path: Path) -> None:
     assert list(_disk(tmp_path).record(_action(), text)["files"]) == ["src/app.ts"]
 
 
+@pytest.mark.parametrize(
+    ("said", "made"),
+    [
+        ("Error: cannot find config.json", "config.json"),
+        ("FileNotFoundError: [Errno 2] No such file or directory: 'web/.env.local'", "web/.env.local"),
+        ("Error: ENOENT: no such file, open './dist/app.js'", "web/dist/app.js"),
+    ],
+)
+def test_making_the_file_that_was_missing_is_a_change(tmp_path: Path, said: str, made: str) -> None:
+    """The error names a file that is not there: whoever makes it may have mended the failure."""
+    (tmp_path / "web").mkdir()
+    recorded = _disk(tmp_path).record(_action(cwd="web"), f"> build\n{said}\n")
+    assert _disk(tmp_path).compare(recorded)["files"] == "same"
+    (tmp_path / made).parent.mkdir(exist_ok=True)
+    (tmp_path / made).write_text("{}")
+    after = _disk(tmp_path).compare(recorded)
+    assert (after["files"], after["changed_files"]) == ("changed", [made])
+
+
 def test_a_named_folder_is_known_by_names_and_sizes(tmp_path: Path) -> None:
     """A new file in a folder that the command names is a change."""
     (tmp_path / "tests").mkdir()
