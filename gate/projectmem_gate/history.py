@@ -92,7 +92,8 @@ class Record(Value):
     pinned           a person pinned it: it does not expire;  review_at  when to look at it again, 0 = not given
     last_ok_at, last_ok_id    newest success, 0 and "" when there is none
     variant          what the key left out of that failure's action, see Part
-    fix              of a failed fix what fixes.py knows of the attempt, else {}: the key is then the edit's, the rest the failure's
+    fix              of a failed fix what fixes.py knows of the attempt, else {}: the key is then the edit's, the rest
+                     the failure's
     """
 
     __slots__ = (
