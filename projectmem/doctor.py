@@ -166,6 +166,9 @@ def _fired(place: Place) -> Iterator[Check]:
 def _log(place: Place) -> Iterator[Check]:
     from projectmem_logs.verify import verify
 
+    folder = os.path.join(place.home, "log")
+    if not os.access(folder, os.W_OK):
+        yield Check("log", FAIL, f"{folder} cannot be written: nothing is recorded", "let this user write there")
     report = verify(place.home)
     if report.ok:
         yield Check("log", OK, f"{report.events} events verify")

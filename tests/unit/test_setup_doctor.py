@@ -125,6 +125,12 @@ def test_a_damaged_log_fails(repo: Path) -> None:
     assert "log" in _failed(_examined(repo, fire=False))
 
 
+def test_a_log_that_cannot_be_written_fails(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The hooks fire in a scratch project; that proves nothing of a read-only file system under this one."""
+    monkeypatch.setattr("os.access", lambda path, mode: not str(path).startswith(str(repo)))
+    assert "cannot be written" in _failed(_examined(repo, fire=False))
+
+
 def test_switched_off_fails(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The off switch in the environment is the first thing to look at."""
     monkeypatch.setenv("PROJECTMEM_GATE", "off")
