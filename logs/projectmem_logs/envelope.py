@@ -287,6 +287,8 @@ def _take(header: bytes, hash: bytes, line: Line) -> str:
 def _name_fault(raw: bytes) -> str:
     if not raw.strip(b" \t\r"):
         return "empty"
+    if raw[:2] in (b"\xff\xfe", b"\xfe\xff", b"{\0", b"\0{"):
+        return "foreign"  # UTF-16: an editor saved the file, and its zeros are no lost sectors
     if b"\0" in raw:
         return "nul"
     if raw.startswith(BOM):

@@ -136,6 +136,8 @@ class _Chain:
             self.left = 0 if line.seq == line.batch else self.left
         if not why:
             why = joins(line, self.seq, self.hash, self.batch, self.left)
+        if not why and self.skipping and line.seq != line.batch:
+            why = "batch"  # what came before in its batch is not served, so neither is the rest
         if why and not self._resumes(line):
             self._report(segment, line.start, why)
             self.held, self.skipping = [], True

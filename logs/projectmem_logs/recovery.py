@@ -124,4 +124,5 @@ def _could_be_ours(rest: Sequence[Line], size: int, all_of_it: bool) -> bool:
     longer than any batch, and not when the whole segment is several lines, each of something else (another encoding)."""
     if any(line.dressed for line in rest) or size - rest[0].start > MAX_BATCH:
         return False
-    return not (all_of_it and len(rest) > 1 and all(line.why == "foreign" for line in rest))
+    strange = rest[0].why == "foreign" and all(line.why in ("foreign", "nul") for line in rest)
+    return not (all_of_it and len(rest) > 1 and strange)

@@ -19,7 +19,7 @@ from .errors import NotInitialisedError
 from .reader import WORDS, Problem
 from .recovery import joins
 from .sweep import Sweep
-from .tail import first_seq, read_tail, segment_name, segments, streams
+from .tail import first_seq, read_tail, segment_name, segments, split, streams
 
 LOCK_WAIT_MS = 1_000
 BLOCK = 64 * 1024  # bytes checked at a time: they stay in the processor's cache
@@ -269,7 +269,10 @@ class _Stream:
         if not whole or (len(pieces) == 1 and starts[0] == 0):
             return False
         lost = "" if len(whole) == len(pieces) and not starts[0] else ", and a piece that is not"
-        self._report(offset, "glued", f"{len(whole)} whole record(s) run together{lost}")
+        if b"\0" in raw:
+            self._report(offset, "nul", f"{_extent(raw, offset)}, and {len(whole)} whole record(s) in the same line")
+        else:
+            self._report(offset, "glued", f"{len(whole)} whole record(s) run together{lost}")
         self.report.salvaged += len(whole)
         self.damaged = bool(lost)
         for line, piece in whole:
@@ -283,9 +286,12 @@ class _Stream:
             return
         mine = [p for p in self.problems[start:] if p.segment == self.segment and 0 <= p.offset < tail.cut]
         self.problems[start:] = mine
-        size = os.stat(path).st_size - tail.cut
-        self._report(tail.cut, "torn", f"an unfinished write of {size:,} bytes at the end")
-        self.report.events -= max(0, self.seq - tail.seq)
+        rest, seq = files.read(path, tail.cut), tail.seq
+        self._report(tail.cut, "torn", f"an unfinished write of {len(rest):,} bytes at the end")
+        for line in split(rest, tail.cut):  # what was counted of it does not count
+            if line.ok and line.stream == self.stream and line.seq > seq:
+                seq = line.seq
+                self.report.events -= 1
         self.seq, self.hash, self.left = tail.seq, tail.hash or self.hash, 0
 
     def _report(self, offset: int, kind: str, detail: str = "") -> None:

@@ -15,7 +15,7 @@ from projectmem_logs.store import LogStore, init_home
 from projectmem_logs.verify import verify
 
 REPO = Path(__file__).resolve().parents[2]
-VERSIONS = sorted(p.name for p in (REPO / "logs" / "golden").iterdir() if p.is_dir())
+VERSIONS = sorted(p.name for p in (REPO / "logs" / "golden").glob("v*"))
 
 
 def _generator() -> ModuleType:
