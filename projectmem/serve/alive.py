@@ -1,7 +1,7 @@
 """Whether a server runs for a log [H]: asked by the hook at the start of a session, and told by the server.
 
-`serve.alive` holds the server's process id and, where the system tells it, the time that process started, so that a stranger
-who got the same id later is not taken for it.
+`serve.alive` holds the server's process id, where the system tells it the time that process started, so that a stranger who got
+the same id later is not taken for it, and the port in hexadecimal as Linux lists it.
 """
 
 from __future__ import annotations
@@ -12,6 +12,11 @@ import os
 def path(home: str) -> str:
     """The file that a running server keeps."""
     return f"{home}/serve.alive"
+
+
+def mark(pid: int, port: int) -> str:
+    """What a running server writes into that file."""
+    return f"{pid} {started(pid)} {port:04X}\n"
 
 
 def started(pid: int) -> str:
@@ -38,7 +43,7 @@ def server(home: str) -> int:
     """The process id of the log's server, 0 where none runs."""
     try:
         with open(path(home), encoding="ascii") as file:
-            pid, _, since = file.read(100).strip().partition(" ")
+            pid, since, _ = file.read(100).rstrip("\n").split(" ")
     except (OSError, ValueError):
         return 0
     if not pid.isdigit() or not runs(int(pid)) or started(int(pid)) != since:

@@ -1,7 +1,7 @@
 """A server's life: one per log, and none is left behind.
 
-It ends when nobody has asked for a while, when the process it was started for is gone, when another version of its program is
-installed, when its settings are gone, and on SIGTERM or SIGINT.
+It ends when a request fails (the command hooks then answer), when nobody has asked for a while, when the process it was started
+for is gone, when another version of its program is installed, when its settings are gone, and on SIGTERM or SIGINT.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Server:
         for thread in threads:
             thread.start()
         try:
-            files.replace(alive.path(self.home), f"{os.getpid()} {alive.started(os.getpid())}\n".encode())
+            files.replace(alive.path(self.home), alive.mark(os.getpid(), self.settings.port).encode())
             if ready is not None:
                 ready(addresses)
             while not (why := self.why or self._end()):
@@ -94,6 +94,9 @@ class Server:
 
     def _end(self) -> str:
         _reap()
+        if self.hook.failed:
+            degraded.note(self.home, "serve", "a request failed, the commands answer from now on", self.hook.failed)
+            return f"a request failed ({self.hook.failed[:200]})"
         idle = self.hook.idle()
         if self.idle_s and idle > self.idle_s:
             return f"nobody has asked for {int(idle)} s"

@@ -34,6 +34,7 @@ class Hook:
         self.home, self.settings = home, settings
         self.asked_at = time.monotonic()
         self.busy = 0
+        self.failed = ""  # what a request failed of, which ends the server
         self._lock = threading.Lock()
 
     def answer(self, harness: str, event: str, raw: bytes) -> bytes:
@@ -96,7 +97,13 @@ class Request(BaseHTTPRequestHandler):
             return
         body = self.rfile.read(int(length))
         off = places.switched_off({places.SWITCH_VARIABLE: self.headers.get("X-Projectmem-Gate") or ""})
-        reply = b"" if off else self.hook.answer(harness, event, body)
+        try:
+            reply = b"" if off else self.hook.answer(harness, event, body)
+        except Exception as exc:  # `respond` raises nothing: whatever this is, the commands must take over
+            self.hook.failed = f"{type(exc).__name__}: {exc}"
+            self.close_connection = True
+            self._send(500, "text/plain; charset=utf-8", b"the hook failed: see hook.log")
+            return
         self._send(200 if reply else 204, "application/json", reply)
 
     def do_GET(self) -> None:

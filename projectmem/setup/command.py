@@ -76,12 +76,19 @@ def hook_args(harness: str, event: str) -> list[str]:
     return ["-I", "-S", "-c", loader(package_folders()), harness, event]
 
 
-# Exits at once while the log's server runs (serve/alive.py), else becomes the command. No other program is started: reading two
-# files takes a millisecond. Where the system has no /proc the command always runs, and the two answers are the same.
+# Exits at once while the log's server runs (serve/alive.py) and something listens on its port here: a network namespace of one's
+# own has another loopback. Else it becomes the command. No other program is started: reading three files takes a millisecond.
+# Where the system has no /proc the command always runs, and the two answers are the same.
 _GUARD = """h=$1; shift
 since() { shift 21; [ "$1" = "$t" ]; }
-if [ -z "$PROJECTMEM_GATE_HOME" ] && { read -r p t < "$h/serve.alive" && read -r s < "/proc/$p/stat"; } 2>/dev/null && since $s
-then exit 0; fi
+listens() {
+  while read -r _ l _ st _; do
+    case "$l $st" in "0100007F:$q 0A") return 0;; *" 0A"|*" st") ;; *) return 1;; esac
+  done < /proc/net/tcp
+  return 1
+}
+if [ -z "$PROJECTMEM_GATE_HOME" ] && { read -r p t q < "$h/serve.alive" && read -r s < "/proc/$p/stat" && since $s && listens
+} 2>/dev/null; then exit 0; fi
 exec "$@"
 """
 SHELL = "/bin/sh"

@@ -185,6 +185,23 @@ def _ends(home: Path, **options: Any) -> str:
     return why
 
 
+def test_a_server_that_fails_gives_way_to_the_command(
+    hooked: Any, server: run.Server, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fault of the server itself is a 500, a line in hook.log, and the end of its mark, so that the command answers."""
+
+    def broken(*args: Any, **options: Any) -> None:
+        raise TypeError("half installed")
+
+    monkeypatch.setattr("projectmem.hook.entry.respond", broken)
+    assert client.post("PreToolUse", hooked.payload("PreToolUse", **hooked.call("ls")))[0] == 500
+    until = time.monotonic() + 20
+    while alive.server(str(hooked.home)) and time.monotonic() < until:
+        time.sleep(0.02)
+    assert not alive.server(str(hooked.home))
+    assert "half installed" in "\n".join(hooked.log_lines())
+
+
 def test_no_server_stays_behind(hooked: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Idle, without its parent, without its settings: it ends by itself, and its marks are gone."""
     monkeypatch.setattr(run, "TICK_S", 0.02)
@@ -225,18 +242,23 @@ def test_the_command_answers_while_no_server_does(hooked: Any) -> None:
     hooked.fails(hooked.call("npm run build"), ERROR, ms=60_000)
     mark = hooked.home / "serve.alive"
     call = hooked.call("npm run build")
+    listener = socket.create_server(("127.0.0.1", 0))
+    port = listener.getsockname()[1]
+    unheard = settings._free_port()
     for text, speaks in (
         (None, True),
-        (f"{os.getpid()} {alive.started(os.getpid())}\n", False),
-        (f"{os.getpid()} 1\n", True),
-        ("999999999 5\n", True),
+        (alive.mark(os.getpid(), port), False),
+        (alive.mark(os.getpid(), unheard), True),  # it listens in another network namespace
+        (f"{os.getpid()} 1 {port:04X}\n", True),  # a stranger with its id
+        (f"999999999 5 {port:04X}\n", True),
         ("", True),
-        ("$(touch x) `id`\n", True),
+        ("$(touch x) `id` *\n", True),
     ):
         mark.unlink(missing_ok=True)
         if text is not None:
             mark.write_text(text)
         assert bool(_guarded(hooked, "PreToolUse", session_id="two", **call)) is speaks, text
+    listener.close()
     setup.init(str(hooked.root), now=hooked.now, import_sessions=False)
     hooks = registered(hooked.root / ".claude" / "settings.local.json")
     assert [hook["type"] for hook in hooks["PreToolUse"]] == ["command"]
