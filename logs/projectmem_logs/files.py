@@ -259,8 +259,12 @@ def lock(path: str, wait_ms: int) -> int | None:
                 return None
             time.sleep(min(pause, left))
             pause = min(pause * 1.5, 0.01)
-        if _WINDOWS or _is_at(fd, path):
-            return fd
+        try:
+            if _WINDOWS or _is_at(fd, path):
+                return fd
+        except OSError:
+            unlock(fd)
+            raise
         unlock(fd)  # somebody removed the sidecar: this is no longer the lock that others take
 
 

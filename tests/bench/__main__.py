@@ -7,7 +7,7 @@ import platform
 import sys
 from pathlib import Path
 
-SECTIONS = ("hook", "recording", "projections")
+SECTIONS = ("hook", "recording", "log", "projections")
 
 
 def main() -> int:
