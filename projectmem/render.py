@@ -30,13 +30,16 @@ def short(id: str) -> str:
 
 
 def inline(text: str, limit: int = LINE_MAX) -> str:
-    """Recorded text as part of one line: no line breaks, controls, bidirectional marks or lone surrogates; no fence of ours.
+    """Recorded text as part of one line: no line breaks, controls, bidirectional marks or lone surrogates; nothing that
+    ends a fence, ours or the harness's own.
 
     Runs of white space become one space; at most `limit` characters, with an ellipsis where something was cut.
     """
     head = text[: limit * 4]
     flat = " ".join("".join(c if c.isprintable() else " " for c in head).split())
-    flat = flat.replace(f"<{FENCE}", f"< {FENCE}").replace(f"</{FENCE}", f"< /{FENCE}").replace("```", "'''")
+    for tag in (f"<{FENCE}", "</", "<system-"):
+        flat = flat.replace(tag, f"< {tag[1:]}")
+    flat = flat.replace("```", "'''")
     cut = len(flat) > limit or len(text) > len(head)
     return flat[: limit - 1] + "…" if cut else flat
 

@@ -35,8 +35,10 @@ _ASSIGN = (
     # an annotated literal, `x: str = "..."`; else a plain separator, or the space after a flag
     r"(?:[ \t]{0,3}:[ \t]{0,3}[A-Za-z_][\w\[\]|., ]{0,40}?[ \t]?=(?!=)[ \t]{0,3}(?=[\"'])"  # `x: str = "..."`
     r"|[ \t]{0,3}(?::=|=>|=(?!=)|:(?![:/]))[ \t]{0,3}|[ \t]+(?=[^\s=:-]))"
-    r"(?:\\{0,3}([\"'`])((?:(?!\\{0,3}\1)[^\n])+)|([^\s\"'`<>|;&,\\]+))"
+    r"(?:\\{0,3}([\"'`])((?:(?!\\{0,3}\1)[^\n])+)|([^\s\"'`<>|;&,\\]))"  # the first character of a plain value
 )
+_PLAIN_END = r"[\s\"'`<>|;&,\\]"
+_LONGEST = 8192  # characters of a secret; what is longer is data
 _DEFINE = r"[\"'][ \t]*,[ \t]*([\"'])((?:(?!\1)[^\n])+)"
 _NAME = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-.")
 _patterns: list[re.Pattern[str]] = []
@@ -45,13 +47,14 @@ _patterns: list[re.Pattern[str]] = []
 def assigned(s: str, low: str) -> list[tuple[int, int]]:
     """Spans (start, end) of the secrets in `s`, in order and disjoint; `low` is `s` with ASCII letters in lower case."""
     spans = []
+    run = [0, 0]  # the plain value that was looked at last: many names may stand in one, which is searched for its end once
     for gate, words, group in _NAMES:
         for word in words if gate in low else ():
             at = low.find(word)
             while at >= 0:
                 end = at + len(word)
                 if not low[end : end + 1].isalpha() and low[end : end + 1] != "_" and _may_assign(low, at, end):
-                    span = _value(s, low, at, end, word, group)
+                    span = _value(s, low, at, end, word, group, run)
                     if span:
                         spans.append(span)
                 at = low.find(word, end)
@@ -73,7 +76,7 @@ def _may_assign(low: str, at: int, end: int) -> bool:
     return "=" in near or ":" in near or "," in near or ("--" in low[max(0, at - 40) : at] and " " in near)
 
 
-def _value(s: str, low: str, at: int, end: int, word: str, password: bool) -> tuple[int, int] | None:
+def _value(s: str, low: str, at: int, end: int, word: str, password: bool, run: list[int]) -> tuple[int, int] | None:
     if word == "secret" and s[at - 1 : at] == "<" and s[end : end + 1] == ":" and s[end + 13 : end + 14] == ">":
         return None  # a mark of ours
     begin = at
@@ -83,7 +86,7 @@ def _value(s: str, low: str, at: int, end: int, word: str, password: bool) -> tu
     if not _patterns:
         import re  # see redact.py
 
-        _patterns.extend((re.compile(_ASSIGN), re.compile(_DEFINE)))
+        _patterns.extend((re.compile(_ASSIGN), re.compile(_DEFINE), re.compile(_PLAIN_END)))
     m = _patterns[0].match(s, end)
     if m is None:
         m = _patterns[1].match(s, end)
@@ -91,6 +94,10 @@ def _value(s: str, low: str, at: int, end: int, word: str, password: bool) -> tu
         return m.span(2) if m is not None and constant and _secret(m.group(2), True, True) else None
     quoted = m.group(1) is not None
     start, stop = m.span(2 if quoted else 3)
+    if not quoted:
+        stop = _plain_end(s, start, run)
+    if stop - start > _LONGEST:
+        return None
     value = s[start:stop]
     if not quoted:
         value = value.rstrip(")]}.")
@@ -106,6 +113,14 @@ def _value(s: str, low: str, at: int, end: int, word: str, password: bool) -> tu
         return None
     strict = password or flag or (name.isupper() and plain and "=" in between)
     return (start, stop) if _secret(value, quoted, strict) else None
+
+
+def _plain_end(s: str, start: int, run: list[int]) -> int:
+    """Where the plain value that begins at `start` ends."""
+    if not run[0] <= start < run[1]:
+        found = _patterns[2].search(s, start)
+        run[:] = start, found.start() if found else len(s)
+    return run[1]
 
 
 def _is_code(s: str, begin: int, name: str, between: str, value: str, password: bool) -> bool:
@@ -127,7 +142,13 @@ def _is_code(s: str, begin: int, name: str, between: str, value: str, password: 
 def _secret(value: str, quoted: bool, strict: bool) -> bool:
     """Does the value look like a secret? strict: the name leaves little doubt, so short and plain values count too."""
     low = value.lower()
-    if len(value) < 3 or len(value) > 8192 or low in _WORDS or value[0] in "$%{<*" or low.startswith(("<secret:", "\\$", "...")):
+    if (
+        len(value) < 3
+        or len(value) > _LONGEST
+        or low in _WORDS
+        or value[0] in "$%{<*"
+        or low.startswith(("<secret:", "\\$", "..."))
+    ):
         return False
     if set(value) <= set("*xX.•-_ ") or "${" in value or "{{" in value or "$(" in value:
         return False

@@ -1,0 +1,30 @@
+"""Redaction looks at each character a bounded number of times, whatever a program prints."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from projectmem_logs.redact import Redactor
+
+
+@pytest.mark.parametrize("unit", ["password=", "secret:", "pwd=/", "[token]="])
+def test_time_grows_with_the_text_and_not_with_its_square(unit: str) -> None:
+    """A hook that thinks about an output for a minute is a hook that is off."""
+    redactor = Redactor(b"k" * 32)
+
+    def cost(size: int) -> float:
+        text = unit * (size // len(unit))
+        start = time.process_time()
+        redactor.text(text)
+        return time.process_time() - start
+
+    cost(1_000)
+    assert cost(200_000) < 60 * max(cost(20_000), 0.01)
+
+
+def test_a_secret_at_the_end_of_a_long_value_is_found() -> None:
+    """Where one value holds many names, each is still looked at."""
+    text = Redactor(b"k" * 32).text("x" * 9_000 + "password=" * 1_000 + "hunter2 and more")
+    assert "hunter2" not in text
+    assert text.endswith(" and more")
