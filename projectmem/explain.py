@@ -133,7 +133,7 @@ def _what(event: Event, now: int) -> list[str]:
         lines.append(f"  the part that failed: {output.safe(culprit.get('text', ''), limit=200)}")
     lines += ["", f"Evidence ({origin})", f"  class       {data.get('class') or 'unknown'}"]
     lines.append(f"  signature   {output.safe(data.get('signature') or 'none')}")
-    lines += [f"  | {output.safe(text, limit=160)}" for text in str(data.get("excerpt", "")).splitlines()[:10]]
+    lines += [f"  | {output.safe(text, limit=160)}" for text in _shown(data.get("excerpt", ""))[:10]]
     facts = data.get("facts") or {}
     if facts.get("head"):
         lines.append(
@@ -167,7 +167,7 @@ def _now(row: Standing, now: int) -> list[str]:
     elif verdict != "allow":
         lines.append("  does not lapse by itself")
     if decision.reason:
-        lines += ["  the agent reads:"] + [f"    > {output.safe(text)}" for text in decision.reason.splitlines()]
+        lines += ["  the agent reads:"] + [f"    > {output.safe(text)}" for text in _shown(decision.reason)]
     return lines
 
 
@@ -258,7 +258,7 @@ def _decision(event: Event) -> list[str]:
     if decision.get("expires_at"):
         lines.append(f"  to lapse {output.when(decision['expires_at'])}")
     if decision.get("reason"):
-        lines += ["  the agent read:"] + [f"    > {output.safe(text)}" for text in str(decision["reason"]).splitlines()]
+        lines += ["  the agent read:"] + [f"    > {output.safe(text)}" for text in _shown(decision["reason"])]
     lines += [
         "",
         "What it went by",
@@ -270,3 +270,8 @@ def _decision(event: Event) -> list[str]:
         lines.append(f"  failure {output.safe(record)}: {output.safe(output.to_json(known, indent=None), limit=300)}")
     lines += ["", f"`projectmem explain {output.safe(decision.get('record', '') or 'ID')}` explains the failure behind it;"]
     return [*lines, "`projectmem replay --verify` recomputes this decision from what was recorded."]
+
+
+def _shown(text: object) -> list[str]:
+    """The lines of a text; secrets go before it is cut into lines (a private key is one only as a whole)."""
+    return output.hide_secrets(str(text)).splitlines()

@@ -18,7 +18,7 @@ from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
 
-from projectmem import caller, render
+from projectmem import caller, output, render
 from projectmem.errors import BadInputError, ProjectmemError
 from projectmem.place import Place
 
@@ -117,9 +117,9 @@ class Tools:
         return f"Recorded {name} as {event['id']}."
 
     def _payload(self, kind: str, text: str, issue: str, outcome: str, verifier: str) -> dict[str, Any]:
-        from projectmem.record import find_issue, new_id
+        from projectmem.record import find_issue, new_id, redacted
 
-        text = text.strip()
+        text = str(redacted(self.place, text.strip()))  # before it is taken apart: what gives a secret away may go elsewhere
         if not text or len(text) > TEXT_MAX:
             raise BadInputError(f"the text has {len(text)} characters: give 1 to {TEXT_MAX}")
         if kind == "note":
@@ -182,7 +182,7 @@ def _told(function: Callable[P, str]) -> Callable[P, str]:
         from projectmem_projections.errors import ProjectionError
 
         try:
-            return function(*args, **kwargs)
+            return output.hide_secrets(function(*args, **kwargs))
         except (ProjectmemError, LogError, ProjectionError, PolicyError, OSError) as error:
             raise ToolError(render.inline(str(error), 600)) from error
 

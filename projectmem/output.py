@@ -6,13 +6,17 @@ escape visible instead of obeyed; nothing from the log is printed without it. No
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from projectmem_logs.redact import Redactor
 
 SECOND = 1_000_000
 MINUTE, HOUR, DAY, WEEK = 60 * SECOND, 3_600 * SECOND, 86_400 * SECOND, 7 * 86_400 * SECOND
@@ -27,8 +31,9 @@ def safe(text: object, *, lines: bool = False, limit: int = 0) -> str:
     r"""`text` with control characters spelled out (`\x1b`, `\n`); with `lines`, newlines and tabs are kept.
 
     limit  cut to that many characters with `…` at the end (0 = do not cut).
+    What looks like a secret is replaced, should it have got into the log in spite of all (by an older version, another tool).
     """
-    out = str(text)
+    out = hide_secrets(str(text))
     if limit and len(out) > limit:
         out = out[: limit - 1] + "…"
     keep = "\n\t" if lines else ""
@@ -43,9 +48,25 @@ def _spell(char: str) -> str:
     return named or (f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}")
 
 
+def hide_secrets(text: str) -> str:
+    """`text` with what looks like a secret replaced."""
+    return _redactor().text(text)
+
+
+@functools.cache
+def _redactor() -> Redactor:
+    """Under a key of this process alone: a mark that is made for showing cannot be tried out against guesses."""
+    import os
+
+    from projectmem_logs.redact import Redactor
+
+    return Redactor(os.urandom(32))
+
+
 def to_json(value: object, *, indent: int | None = 2) -> str:
     """`value` as JSON that is valid UTF-8 and safe on a terminal (what is risky is written as \\uXXXX)."""
-    text = json.dumps(value, ensure_ascii=False, indent=indent, sort_keys=False, default=_plain)
+    plain = json.loads(json.dumps(value, ensure_ascii=False, sort_keys=False, default=_plain))
+    text = json.dumps(_redactor().tree(plain), ensure_ascii=False, indent=indent, sort_keys=False)
     return _UNSAFE_JSON.sub(lambda m: f"\\u{ord(m.group()):04x}", text)
 
 

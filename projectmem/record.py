@@ -64,7 +64,7 @@ def _draft(
 
     if kind in PERSON_ONLY and origin != "human":
         raise RefusedError(f"`{kind}` needs a person at a terminal; an agent can record a note or dispute a record")
-    clean = kinds.validate(kind, _redacted(place, dict(data)))
+    clean = kinds.validate(kind, dict(redacted(place, dict(data))))
     who = {name: str((actor or {}).get(name) or "") for name in ("session", "agent", "harness", "model")}
     return {"kind": kind, "at": now, "actor": {**who, "origin": origin}, "causes": list(causes), "data": dict(clean)}
 
@@ -74,12 +74,12 @@ def _written(place: Place, drafts: list[dict[str, Any]], now: int, notices: list
     return writing.append(place, drafts, now, problems=notices)[-len(drafts) :]
 
 
-def _redacted(place: Place, data: dict[str, Any]) -> dict[str, Any]:
+def redacted(place: Place, data: Any) -> Any:
+    """A JSON value with every secret replaced under the installation's key."""
     from projectmem_logs.redact import Redactor
     from projectmem_logs.store import redaction_key
 
-    clean = Redactor(redaction_key(place.home)).tree(data)
-    return dict(clean)
+    return Redactor(redaction_key(place.home)).tree(data)
 
 
 def curate(

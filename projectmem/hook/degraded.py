@@ -25,7 +25,8 @@ def note(home: str, where: str, what: str, detail: str = "") -> None:
         import time
 
         stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        text = f"{stamp} {where}: {_without_secrets(home, what + (f': {detail}' if detail else ''))}"
+        text = f"{stamp} {where}: {_without_secrets(home, what)}"
+        text += f": {_without_secrets(home, detail)}" if detail else ""
         line = text.replace("\r", "\\r").replace("\n", "\\n")[:MAX_LINE].encode("utf-8", "backslashreplace") + b"\n"
         path = f"{home}/hook.log"
         fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
@@ -66,6 +67,7 @@ def event(place: Place, session: str, harness: str, now: int, where: str, what: 
         from projectmem.writing import append
 
         actor = {"session": session, "agent": "", "harness": harness, "model": "", "origin": "observed"}
+        what, detail = _without_secrets(place.home, what), _without_secrets(place.home, detail)
         data = {"where": where[:80], "what": what[:200], "detail": detail[:500]}
         append(place, [{"kind": "gate.degraded", "at": now, "actor": actor, "causes": [], "data": data}], now)
     except Exception as exc:

@@ -74,9 +74,21 @@ def respond(argv: list[str], raw: bytes, now: int, *, home: str = "") -> dict[st
     from projectmem.hook import pipeline
 
     try:
-        return pipeline.run(place, payload, now)
+        reply = pipeline.run(place, payload, now)
     except Exception as exc:
-        return _failed(place, payload, now, exc)
+        reply = _failed(place, payload, now, exc)
+    return _without_secrets(place, reply) if reply else reply
+
+
+def _without_secrets(place: Place, reply: dict[str, Any]) -> dict[str, Any]:
+    """What is said quotes the log, and an older version or another tool may have written a secret into that."""
+    try:
+        from projectmem.hook.state import redactor
+
+        return dict(redactor(place).tree(reply))
+    except Exception as exc:
+        _complain(os.getcwd, f"an answer was not searched for secrets: {type(exc).__name__}: {exc}")
+        return reply
 
 
 def _unicode(data: Any, raw: bytes) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from projectmem.hook import claude_code as adapter
-from projectmem.hook.state import policy_of, record
+from projectmem.hook.state import policy_of, record, redactor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -101,4 +101,5 @@ def recalled(place: Place, state: Snapshot, payload: Payload, now: int) -> Answe
 
 def _append(place: Place, payload: Payload, kind: str, data: dict[str, Any], now: int, state: Snapshot) -> None:
     actor = {"session": payload.session, "agent": payload.agent, "harness": adapter.HARNESS, "model": "", "origin": "observed"}
-    record(place, state, [{"kind": kind, "at": now, "actor": actor, "causes": [], "data": data}], now)
+    clean = redactor(place).tree(data)  # a harness's own words: a reason, a source
+    record(place, state, [{"kind": kind, "at": now, "actor": actor, "causes": [], "data": clean}], now)

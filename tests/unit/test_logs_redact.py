@@ -63,6 +63,8 @@ SECRETS: list[tuple[str, str]] = [
     ("SECRET_KEY = 'django-insecure-3x@mple'", "django-insecure-3x@mple"),
     ("export OPENAI_KEY=abcd1234efgh", "abcd1234efgh"),
     (f"export X={MIX[:40]}", MIX[:40]),
+    (f"export X={MIX[:40]}: and what came of it", MIX[:40]),
+    (f"They say export X={MIX[:40]}. Do not.", MIX[:40]),
     (f"postgres://bob:{PW}@localhost/db", PW),
     (f"https://bob:{PW}@host:8080/x", PW),
     (f"redis://:{PW}@cache:6379/0", PW),
