@@ -78,6 +78,49 @@ def _unparsable(text: str) -> bool:
     return bool(rx(r"^(?:\(eval\)|\S*sh)(?::| -c:| line)").search(head))
 
 
+def shell_refused(text: str) -> bool:
+    """Did the shell itself refuse the line, whatever its programs would have answered?"""
+    if not any(m in text for m in _REFUSALS):
+        return False
+    return bool(
+        rx(
+            r"^(?:\(eval\)|(?:\S*/)?(?:ba|z|da|k)?sh)(?:: -c)?(?::? line \d+|:\d+)?: "
+            r"(?:parse error|syntax error|unmatched|unexpected EOF|bad substitution|no matches found|bad pattern"
+            r"|event not found)"
+        ).search(text)
+    )
+
+
+_REFUSALS = (
+    "parse error", "syntax error", "unmatched", "unexpected EOF", "bad substitution", "no matches found", "bad pattern",
+    "event not found",
+)  # fmt: skip
+
+
+def told_codes(action: Action, text: str) -> list[tuple[int, int]]:
+    """(index of the part it speaks of, exit code) where the command prints the code itself: `make; echo "exit: $?"`."""
+    if not any("$?" in p.text or "PIPESTATUS" in p.text for p in action.parts):
+        return []
+    found: list[tuple[int, int]] = []
+    for i, part in enumerate(action.parts):
+        words = part.text.split(" ", 1)
+        if not part.trivial or words[0] not in ("echo", "printf") or len(words) < 2:
+            continue
+        template = words[1].replace("\\n", "").replace("'", "").replace('"', "").strip()
+        for mark in ("$?", "${PIPESTATUS[0]}", "$PIPESTATUS", "${PIPESTATUS[1]}", "${pipestatus[1]}"):
+            if template.count(mark) == 1 and "$" not in template.replace(mark, ""):
+                before, after = (" ".join(side.split()) for side in template.split(mark))
+                m = rx("^" + _spaced(before) + r"\s*(\d{1,3})\s*" + _spaced(after) + r"\s*$").search(text)
+                said = max((j for j in range(i) if not action.parts[j].trivial), default=-1)
+                if m and said >= 0:
+                    found.append((said, int(m.group(1))))
+    return found
+
+
+def _spaced(text: str) -> str:
+    return r"\s+".join(_escape(word) for word in text.split())
+
+
 def culprit(action: Action, exit_code: int | None, text: str) -> int:
     """Index of the part that failed, -1 when it cannot be told."""
     real = [i for i, p in enumerate(action.parts) if not p.trivial]
@@ -104,6 +147,11 @@ def hidden(action: Action, text: str) -> int | None:
     """Index of the part whose failure the exit code hides (-1: some part), None when the output tells of none."""
     if not text.strip():
         return None
+    for index, code in told_codes(action, text):
+        if code and not benign.is_benign(action, index, code) and code != 141:
+            return index
+    if not action.parsed:
+        return 0 if tells(_groups_in(action.text), "\n".join(tail_lines(text, 15))) else None
     real = [i for i, p in enumerate(action.parts) if not p.trivial]
     telling = [i for i in real if not quotes(program(action.parts[i]), subcommand(action.parts[i]))]
     named = shell_error(text)
@@ -116,6 +164,8 @@ def hidden(action: Action, text: str) -> int | None:
         return real[0]
     if not telling:
         return None
+    if telling[-1] == real[-1] and "sage" in text and any(failures.misused(line) for line in tail_lines(text, 3)):
+        return telling[-1]  # a usage text, and a complaint below it
     if len(telling) < len(real):
         # Something else printed too: only what the last part says at the end is its own.
         if telling[-1] != real[-1]:
@@ -129,6 +179,12 @@ def hidden(action: Action, text: str) -> int | None:
     if len(hits) == 1:
         return hits[0]
     return blamed(action, text)
+
+
+def _groups_in(command: str) -> list[str]:
+    """Rule groups of the programs that a command names which could not be parsed."""
+    words = {w.strip("()'\"") for w in command.replace(";", " ").replace("|", " ").split()}
+    return [g for w in sorted(words) for g in groups(w)]
 
 
 _FILTERS = names(
@@ -146,6 +202,15 @@ def filter_failed(action: Action, text: str) -> bool:
     return name not in programs and not any(groups(p) for p in programs) and len(text.strip().split("\n")) <= 8
 
 
+def wrapper_missing(action: Action, text: str) -> bool:
+    """Is all that failed a neutral wrapper that is not installed (`timeout 60 make`)? It is no part of the action's identity."""
+    named = shell_error(text)
+    return bool(named) and named in _WRAPPERS and named not in [program(p) for p in action.parts]
+
+
+_WRAPPERS = names("timeout gtimeout nice ionice nohup setsid stdbuf unbuffer caffeinate chronic")
+
+
 def _mostly_errors(text: str) -> bool:
     return len([line for line in text.split("\n") if line.strip()]) <= 3
 
@@ -157,6 +222,9 @@ def _only_complaint(action: Action, index: int, text: str) -> bool:
         return False
     first = lines[0]
     name = program(action.parts[index])
+    asked = subcommand(action.parts[index])
+    if name in ("docker", "podman", "kubectl") and asked != "logs" and len(lines) <= 3 and tells(groups(name), first):
+        return True  # `docker ps`, `kubectl get`: nothing but the client's own complaint
     if name and all(line.startswith(f"{name}: ") for line in lines):
         return bool(
             rx(r"[Nn]o such|not found|cannot|can't|[Uu]nknown|[Uu]nrecognized|invalid|denied|failed|not a ").search(first)

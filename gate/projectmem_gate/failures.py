@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from projectmem_gate.failure_marks import EDIT_MISMATCH, MARKS, MISCALLED, MISUSED, TOOLCHAIN, USAGE
 from projectmem_gate.lines import clean, command_words, is_own_path, names, program, rx, subcommand
 from projectmem_gate.signature import telling_lines
 from projectmem_gate.telling import RUNNERS, groups, is_exception, tells
@@ -10,113 +11,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from projectmem_gate.model import Action, Part
 
-# Lower-case marks in the telling lines, in order of precedence.
-_MARKS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("command-not-found", ("command not found", "is not recognized as a", "executable file not found", "exec format error")),
-    ("missing-dependency", (
-        "modulenotfounderror", "no module named", "cannot find module", "cannot find package", "no required module provides",
-        "err_module_not_found", "module not found", "can't resolve '", "could not find gem", "can't find crate",
-        "missing go.sum entry",
-        "cannot find -l", ".h: no such file", ".hpp: no such file", ".h' file not found", "cannot open shared object",
-        "could not resolve dependency", "not installed",
-        "is not in std",
-        "no matching distribution", "run `npm install`", "run npm install", "failed to resolve import",
-        "classnotfoundexception",
-        "is not in your go.mod", "importerror: cannot import", "could not find a version", "missing peer",
-    )),
-    ("lock", (
-        "index.lock", "could not get lock", "database is locked", "resource temporarily unavailable", "eaddrinuse",
-        "address already in use", "port is already allocated", "another process", "waiting for file lock", "text file busy",
-        "unable to lock", "could not lock", "state lock", "already running", "is locked by", "another git process",
-    )),
-    ("timeout", ("timed out after", "execution timed out", "deadline exceeded", "timeoutexpired", "operation timed out",
-    "command timed out")),
-    ("protected-resource", (
-        "protected branch", "read-only file system", "gh006", "gh013", "hook declined", "is protected", "refusing to",
-        "repository rule violations", "blocked by policy", "sandbox", "not allowed by", "pre-commit hook", "is archived",
-    )),
-    ("network", (
-        "could not resolve host", "connection refused", "connection reset", "network is unreachable", "name resolution",
-        "enotfound",
-        "econnrefused", "econnreset", "etimedout", "getaddrinfo", "tls handshake", "502 bad gateway", "503 service",
-        "rate limit",
-        "http 429", "429 too many", "i/o timeout", "no route to host", "self_signed_cert", "certificate verify failed", "x509:",
-        "couldn't connect to server", "failed to connect", "connection timed out", "socket hang up", "could not connect to",
-        "the remote end hung up", "fetch failed", "no such host", "server is temporarily",
-        "cannot connect to the docker daemon",
-    )),
-    ("auth", (
-        "permission denied", "eacces", "access denied", "accessdenied", "unauthorized", "http 401", "status 401",
-        "403 forbidden", "http 403",
-        "authentication failed", "could not read username", "credential", "not logged in", "login required", "log in",
-        "invalid token",
-        "expired token", "token has expired", "bad credentials", "auth login", "publickey", "operation not permitted", "eperm",
-        "permissionerror", "not authenticated", "requires authentication", "forbidden", "must be authenticated",
-        "401 unauthorized", "need auth", "be logged in", "active account", "required scopes", "returned error: 401",
-        "returned error: 403", " denied to ",
-    )),
-    ("resource", (
-        "no space left", "out of memory", "heap out of memory", "cannot allocate memory", "oomkilled", "too many open files",
-        "disk quota", "quota exceeded", "memoryerror", "enospc", "emfile", "argument list too long", "signal: killed",
-    )),
+_TESTERS = (
+    "pytest", "unittest", "go-test", "jest", "node-test", "bun-test", "playwright", "rspec", "junit", "dotnet-test", "minitest",
+    "phpunit", "pest", "ctest", "cargo-test", "mix-test", "deno-test", "bazel-test",
 )  # fmt: skip
-# The tool that ran is of another version than the project asks for, or what it is built on is not there.
-_TOOLCHAIN = (
-    "unsupported engine", "unsupported environment", "unsupported_engine", "node version is incompatible", "node.js version",
-    "requires node", "requires a different python", "requires python", "(running go ", "toolchain not available",
-    "requires rustc", "java_home", "no 'java' command", "unsupported class file", "by a more recent version of the java",
-    "requires xcode", "executable doesn't exist at", "shared libraries", "dyld: ",
-)  # fmt: skip
-# Said about the command line itself, whatever the program is for.
-_MISUSED = (
-    "unrecognized subcommand", "unknown command", "unknown flag", "unknown option", "unrecognized option",
-    "unrecognized argument",
-    "no such option", "missing script", "script not found", "no such command", "unexpected argument",
-    "flag provided but not defined",
-    "unknown shorthand", "unknown subcommand", "is not a git command", "invalid choice", "unknown json field",
-)  # fmt: skip
-# Said by tools that are not programs about the arguments they got.
-_MISCALLED = (
-    "not found",
-    "validation",
-    "exceeds maximum",
-    "eisdir",
-    "status code 404",
-    "non-uuid",
-    "not a prompt-based",
-    "required",
-)
-_USAGE = (
-    "usage:", "unknown option", "unrecognized", "unrecognised", "unknown command", "invalid option", "illegal option",
-    "unknown flag",
-    "no such option", "unexpected argument", "missing script", "script not found", "no rule to make target", "no such command",
-    "is not a git command", "invalid choice", "required argument", "unknown shorthand", "no matches found", "syntax error near",
-    "parse error near", "unexpected eof while looking", "unknown argument", "invalid argument", "too many arguments",
-    "unknown subcommand",
-    "is not a known", "no such file or directory", "does not exist", "cannot access", "pathspec", "unknown revision",
-    "not a git repository",
-    "no such task", "no task ", "unexpected option", "flag provided but not defined", "flag needs an argument",
-    "accepts ", "requires at least",
-    "no upstream", "missing required", "bad revision", "not a valid", "can't find session", "unknown json field",
-    "must be specified",
-    "invalid reference", "unmatched", "event not found", "not a directory", "is a directory", "ambiguous argument",
-    "expected one of",
-    "unterminated", "unknown skill", "inputvalidationerror", "invalid tool parameters", "error: no such",
-    "could not find", "needed a single revision",
-    "couldn't find", "no configuration file", "specify a command", "bad substitution", "missing argument", "invalid value",
-    "no match found", "e404", "http 404", "not found in upstream", "matched no packages", "file not found",
-    "invalid command code", "no available formula", "externally-managed-environment",
-)  # fmt: skip
-_EDIT_MISMATCH = (
-    "not found in file", "not been read", "modified since", "unexpectedly modified", "matches of the string",
-    "verification failed",
-    "expected lines", "old_string", "no changes to make", "are exactly the same", "did not appear", "no replacement",
-    "multiple occurrences",
-    "failed to find", "does not match", "new syntax error", "string to replace", "hunk", "patch failed",
-    "patch does not apply", "could not find",
-    "not found in", "must match exactly", "invalid patch", "0 occurrences", "appears more than once",
-)  # fmt: skip
-_TESTERS = ("pytest", "unittest", "go-test", "jest", "node-test", "bun-test", "playwright", "rspec")
 _BUILDERS = ("tsc", "eslint", "biome", "cc", "ruff", "mypy", "golangci-lint", "gradle", "mvn", "dotnet", "cargo", "make")
 _INTERPRETERS = names("python node deno ruby perl php java tsx ts-node bash sh zsh")
 _COLLECTION = (
@@ -141,20 +39,23 @@ def classify(action: Action, output: str, exit_code: int | None, part: Part | No
     if kind != "sh":
         if "apply_patch verification failed" in text[:400] or "proposed edit has introduced" in text[:200]:
             return "edit-mismatch"
-        return _marked(telling) or ("usage" if any(m in telling for m in (*_USAGE, *_MISUSED, *_MISCALLED)) else "unknown")
-    if any(m in telling for m in _TOOLCHAIN):
-        return "missing-dependency"
+        return _marked(telling) or ("usage" if any(m in telling for m in (*USAGE, *MISUSED, *MISCALLED)) else "unknown")
     name = program(part) if part is not None else ""
+    if any(m in telling for m in TOOLCHAIN):
+        return "missing-dependency"
+    if name in ("terraform", "tofu") and ".tf line" in text:
+        return "build"  # what it says is about the files
     tested = _tested(action, name, text)
     if tested and not any(m in text.lower() for m in _COLLECTION):
         unbuilt = "[build failed]" in text or "[setup failed]" in text
         return "build" if unbuilt and "--- FAIL" not in text else "test"
     if _not_found(text, telling, exit_code):
         return "command-not-found"
-    if not tested and "Traceback (most" not in text and any(m in telling for m in _MISUSED):
+    if not tested and "Traceback (most" not in text and any(m in telling for m in MISUSED):
         return "usage"
     if _compiled(name, text):
-        return _marked(telling, only=("missing-dependency",)) or "build"
+        # CMake tells over several lines what it is.
+        return _marked(text.lower() if name == "cmake" else telling, only=("missing-dependency",)) or "build"
     marked = _marked(telling)
     if marked:
         return marked
@@ -182,12 +83,12 @@ def _runs_own_code(part: Part | None, name: str) -> bool:
 def misused(line: str) -> bool:
     """Does a program complain in this line about how it was called?"""
     low = line.lower()
-    return low.startswith(("error: ", "unknown ", "unrecognized ", "invalid ", "no such ")) and any(m in low for m in _MISUSED)
+    return low.startswith(("error: ", "unknown ", "unrecognized ", "invalid ", "no such ")) and any(m in low for m in MISUSED)
 
 
 def _rest(name: str, part: Part | None, text: str, telling: str, exit_code: int | None) -> str:
     crashed = "Traceback (most recent call last)" in text or any(is_exception(line) for line in telling.split("\n"))
-    if not crashed and not _runs_own_code(part, name) and any(m in telling for m in _USAGE):
+    if not crashed and not _runs_own_code(part, name) and any(m in telling for m in USAGE):
         return "usage"
     if (
         name in ("go", "cargo", "npm", "pnpm", "yarn", "bun", "make", "mise", "just", "tox", "nox", "gradle", "mvn")
@@ -198,6 +99,8 @@ def _rest(name: str, part: Part | None, text: str, telling: str, exit_code: int 
             return "test"
         if any(w in words for w in ("build", "lint", "check", "compile", "typecheck", "vet", "fmt", "format", "tsc", "docs")):
             return "build"
+    if name in ("docker", "podman", "docker-compose") and part is not None and "build" in part.text.split()[1:4]:
+        return "build"
     if crashed or name in _INTERPRETERS or "panic: " in text:
         return "runtime"
     if name in ("pytest", "jest", "vitest", "mocha"):
@@ -208,19 +111,19 @@ def _rest(name: str, part: Part | None, text: str, telling: str, exit_code: int 
 
 
 def _marked(telling: str, only: tuple[str, ...] = ()) -> str:
-    for cls, marks in _MARKS:
+    for cls, marks in MARKS:
         if (not only or cls in only) and any(m in telling for m in marks):
             return cls
     return ""
 
 
 def _edit(low: str) -> str:
-    if any(m in low for m in _EDIT_MISMATCH):
+    if any(m in low for m in EDIT_MISMATCH):
         return "edit-mismatch"
     for cls in ("auth", "protected-resource", "resource"):
         if _marked(low[:600], only=(cls,)):
             return cls
-    return "usage" if any(m in low[:600] for m in _USAGE) else "unknown"
+    return "usage" if any(m in low[:600] for m in USAGE) else "unknown"
 
 
 def _tested(action: Action, name: str, text: str) -> bool:
@@ -230,12 +133,14 @@ def _tested(action: Action, name: str, text: str) -> bool:
 
 
 def _compiled(name: str, text: str) -> bool:
-    own = (
-        [g for g in groups(name) if g in ("tsc", "eslint", "biome", "cc", "mypy", "ruff", "golangci-lint", "cargo", "go")]
-        if name
-        else []
-    )
+    own = [g for g in groups(name) if g in _COMPILERS] if name else []
     return bool(own) and tells(own, text) and "panic: " not in text
+
+
+_COMPILERS = (
+    "tsc", "eslint", "biome", "cc", "mypy", "ruff", "golangci-lint", "cargo", "go", "kotlin", "sbt", "dotnet", "linker",
+    "rubocop", "phpstan", "zig", "swift", "bazel", "cmake",
+)  # fmt: skip
 
 
 def _not_found(text: str, telling: str, exit_code: int | None) -> bool:

@@ -210,11 +210,15 @@ def _usage(record: Record, kind: str, subject: str) -> str:
         return f"install {subject} since" if own or subject.lower() in _SYSTEM_MANAGERS or _reads_config(record) else ""
     if kind in ("any", "checkout", "build"):
         return f"{kind} {subject}".strip() + " since" if own or _about_a_path(record) else ""
+    if kind == "service":
+        return f"{subject or kind} since" if basename((record.text.split() or [""])[0]) in _SERVED else ""
     if kind == "git":
         return f"git {subject} since" if record.text.startswith(("git ", "gh ")) else ""
     return ""
 
 
+# What they are asked for may come to be when a service starts: "no such container".
+_SERVED = names("docker docker-compose podman kubectl oc helm psql mysql redis-cli systemctl service curl")
 _TASK_RUNNERS = names(
     """
     npm pnpm yarn bun make gmake just task mise composer rake gradle tox nox poetry uv hatch cargo deno turbo nx

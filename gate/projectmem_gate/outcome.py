@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from projectmem_gate import failures, history, signature
 from projectmem_gate.benign import is_benign, last_group
-from projectmem_gate.blame import blamed, culprit, filter_failed, hidden, shell_error
+from projectmem_gate.blame import blamed, culprit, filter_failed, hidden, shell_error, shell_refused, wrapper_missing
 from projectmem_gate.lines import clean, names, program, rx, subcommand, tail_lines
 from projectmem_gate.model import CANCELLED, FAILED, INTERRUPTED, OK, REJECTED, UNKNOWN, Outcome
 from projectmem_gate.telling import quotes
@@ -51,6 +51,8 @@ _EDIT_FAILED = (
     "String to replace not found", "apply_patch verification failed", "File has not been read yet", "File has been modified",
     "File has been unexpectedly modified", "Your proposed edit has introduced", "Error: ", "error: ", "InputValidationError",
     "File does not exist", "Path does not exist", "No changes to make", "Script failed", "No replacement was performed",
+    "Failed to edit", "oldString not found", "Found multiple matches", "You must read", "Could not find oldString",
+    "No changes to apply", "Multiple occurrences", "The SEARCH block", "Failed to apply", "<error>",
 )  # fmt: skip
 
 _SIGPIPE = 141
@@ -93,7 +95,7 @@ def judge(
             return Outcome(OK, exit_code)
         # An edit that does not fit fails as it was worded, not as a change: no part of it is to blame.
         return _failed(action, exit_code, text, -1 if action.kind in EDITS or len(action.parts) > 1 else 0, error_kind)
-    if filter_failed(action, text):
+    if filter_failed(action, text) or wrapper_missing(action, text):
         return Outcome(UNKNOWN, exit_code)
     if exit_code == 1 and _only_asked(action):
         exit_code = 0  # `make > log 2>&1; grep FAIL log`: it says nothing about the command before it
@@ -104,7 +106,7 @@ def judge(
         if masked is None:
             return Outcome(OK if exit_code == 0 or is_error is False or text.strip() else UNKNOWN, exit_code)
         return _failed(action, exit_code, text, masked, error_kind)
-    if exit_code == _SIGPIPE or _answered(action, exit_code, text):
+    if not shell_refused(text) and (exit_code == _SIGPIPE or _answered(action, exit_code, text)):
         return Outcome(OK, exit_code)
     return _failed(action, exit_code, text, culprit(action, exit_code, text), error_kind)
 
@@ -171,7 +173,24 @@ def _exit_code(exit_code: int | None, text: str, is_error: bool | None) -> tuple
         number = text[12 : text.index("</returncode>")]
         if number.isdigit():
             return (int(number) if exit_code is None else exit_code), text[text.index("</returncode>") + 13 :].lstrip("\n")
+    if exit_code is None and is_error is not False:
+        said = _said_code(text)
+        if said is not None:
+            return said, text
     return exit_code, text
+
+
+def _said_code(text: str) -> int | None:
+    """The exit code that a harness writes around the output: Gemini and Qwen, Codex, OpenHands, Copilot, Droid, Cline."""
+    if "xit code" not in text and "xit Code" not in text and "exited with code" not in text:
+        return None
+    edges = "\n".join([*text[:400].split("\n")[:6], *tail_lines(text[-600:], 5)])
+    m = rx(
+        r"^(?:Exit [Cc]ode: (\d{1,3})"
+        r"|(?:\[|<|\()?(?:The command completed with|Command (?:finished|exited|failed) with|exited with)"
+        r" exit code:? (\d{1,3})\b.*|\[?Process exited with code (\d{1,3})\b.*)$"
+    ).search(edges)
+    return int(next(g for g in m.groups() if g)) if m else None
 
 
 def _says_timeout(text: str, exit_code: int | None, is_error: bool | None) -> bool:
@@ -219,7 +238,14 @@ def _answered(action: Action, exit_code: int, text: str) -> bool:
     # Others of the chain could have failed: then they would have said so.
     others = [i for i in candidates if i not in answering]
     said = blamed(action, text)
-    return said not in others and not _looks_failed(text)
+    return said not in others and not _looks_failed(text) and not _complains(action, others, text)
+
+
+def _complains(action: Action, indexes: list[int], text: str) -> bool:
+    """Does one of these programs complain in its own name, in the way of its kind (`sed: 1: "x": command expected`)?"""
+    return any(
+        name and (text.startswith(f"{name}: ") or f"\n{name}: " in text) for name in (program(action.parts[i]) for i in indexes)
+    )
 
 
 def _own_errors(action: Action, indexes: list[int], text: str) -> bool:

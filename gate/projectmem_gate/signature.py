@@ -36,9 +36,9 @@ _TELLING: tuple[tuple[tuple[str, ...], str], ...] = (
     (("✖", "\u00d7"), r"^\s*[✖\u00d7] "),
     (('"message":', '"error":', '"detail":'), r'^\s*\{?\s*"(?:message|error|detail)":\s*"\S'),
     (("o such file", "annot ", "an't ", "not found", "enied", "nknown ", "nrecognized", "nvalid ", "not exist", "refused",
-      "ailed"),
+      "ailed", "ould not ", "ouldn't ", "is not defined"),
      r"[Nn]o such file|[Cc]annot |[Cc]an't |not found|[Dd]enied|[Uu]nknown |[Uu]nrecognized|[Ii]nvalid |not exist|refused"
-     r"|[Ff]ailed"),
+     r"|[Ff]ailed|[Cc]ould not |[Cc]ouldn't |\" is not defined"),
     (("rror",), r"[Ee]rror"),
     (("***",), r"^g?make(?:\[\d+\])?: \*\*\* "),
     ((": ",), r"^[a-z][\w.-]{0,20}: \S"),
@@ -47,7 +47,7 @@ _TELLING: tuple[tuple[tuple[str, ...], str], ...] = (
 _WEAK = (
     r"^(?:FAIL(?:\s.*)?|FAILED \(.*|.*ERROR task failed|error: script \".*|error Command failed.*|.*Process completed with exit"
     r" code.*|g?make(?:\[\d+\])?: \*\*\*.*|npm error (?:Lifecycle script|command failed).*|ELIFECYCLE.*|exit status.*"
-    r"|BUILD FAILED.*|Error: Process .*)$"
+    r"|BUILD FAILED.*|Error: Process .*|CMake Error at .*:|FAILURES!|ERRORS!|rake aborted!|> Task :.* FAILED|Failed!.*)$"
 )
 _NOISE = (
     "$ ",
@@ -65,6 +65,7 @@ _NOISE = (
     "hint: ",
     "Shell cwd was reset",
 )
+_CODE_LINE = r"^\W*(?:[Ee]xit|EXIT|rc|RC|[Ss]tatus|[Cc]ode|ret)[\w ]*\W{0,4}\d{1,3}\W*$"
 MANY = 3  # failing tests or compile errors that make up one signature
 
 
@@ -73,6 +74,8 @@ def telling_lines(output: str) -> list[str]:
     text = clean(output)
     traced = _exception(text)
     lines = [_unprefixed(line) for line in text.split("\n") if line.strip()]
+    if len(lines) > 1 and lines[-1][-1:].isdigit() and rx(_CODE_LINE).match(lines[-1]):
+        lines.pop()  # `; echo "exit: $?"`
     for needles, pattern in _TELLING:
         if any(n in text for n in needles):
             match = rx(pattern).search

@@ -177,7 +177,7 @@ HIDDEN = [
     ("npx tsc", "src/a.ts(3,4): error TS2339: no x", "build", 0),
     ("go test ./...", "--- FAIL: TestA (0.00s)\nFAIL", "test", 0),
     ("go build ./...", "# x\n./a.go:3:4: undefined: Foo", "build", 0),
-    ("cargo test", "test result: FAILED. 1 passed; 1 failed", "build", 0),
+    ("cargo test", "test result: FAILED. 1 passed; 1 failed", "test", 0),
     ("staticcheck ./... || true", "zsh: command not found: staticcheck", "command-not-found", 0),
     ("make", "cc -c a.c\nmake: *** [Makefile:3: a.o] Error 1", "runtime", 0),
     ("python app.py", 'Traceback (most recent call last):\n  File "a.py", line 1\nValueError: x', "runtime", 0),
