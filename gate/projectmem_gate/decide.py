@@ -133,7 +133,8 @@ def _remedy(found: Mapping[str, Any] | None) -> dict[str, str]:
     remedy = (found or {}).get("remedy")
     if not isinstance(remedy, dict) or not isinstance(remedy.get("text"), str) or not remedy["text"]:
         return {}
-    return {"id": str(remedy.get("id") or ""), "text": remedy["text"]}
+    how = {"how": "after"} if remedy.get("how") == "after" else {}
+    return {"id": str(remedy.get("id") or ""), "text": remedy["text"], **how}
 
 
 def _repairs(part: Part) -> bool:

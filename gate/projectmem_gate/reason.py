@@ -24,7 +24,7 @@ _SPANS = ((86_400, "day", "days"), (3600, "h", "h"), (60, "min", "min"))
 
 
 def render(finding: Finding, by: str, remedy: Mapping[str, str], now: int) -> str:
-    """The text for one objection. `by` answers an ask; `remedy` is {"id", "text"} or {}."""
+    """The text for one objection. `by` answers an ask; `remedy` is {"id", "text"} or {}; with "how": "after" it came first."""
     record = finding.record
     text = ""
     for room in (_ROOMY, _TIGHT):
@@ -68,7 +68,8 @@ def _recorded(
         lines.append(f"Error, quoted as data: <<{fence(record.sig, signature)}>>")
     lines.append(_changed(finding))
     if remedy:
-        lines.append(f"What worked instead: `{fence(remedy['text'], remedied)}` ({short(remedy['id'])}).")
+        how = "It worked before, after" if remedy.get("how") == "after" else "What worked instead:"
+        lines.append(f"{how} `{fence(remedy['text'], remedied)}` ({short(remedy['id'])}).")
     end = (
         f"Lapses {within(finding.expires_at - now)} or when it succeeds."
         if finding.expires_at

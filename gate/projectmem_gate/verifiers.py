@@ -56,7 +56,7 @@ _WITH = {
 _GOALS = names("test verify check build install package compile testclasses assemble integrationtest")
 _JVM = ("mvn", "mvnw", "gradle", "gradlew")
 _RUNNERS = names("npm pnpm yarn bun mise just task make gmake nx turbo rake composer deno")
-_SELECTS = ("-k", "-run", "--run", "-t=", "-m=", "--grep", "-g=", "--filter", "-p=", "--package", "--test")
+SELECTS = ("-k", "-run=", "--run=", "-t=", "-m=", "--grep", "-g=", "--filter", "-p=", "--package", "--test")
 _CI = (("gh", "run", "view"), ("gh", "run", "watch"), ("gh", "pr", "checks"), ("glab", "ci", "view"), ("glab", "ci", "status"))
 
 
@@ -113,7 +113,7 @@ def is_whole(part: Mapping[str, Any]) -> bool:
     text, family = str(part.get("text") or ""), str(part.get("family") or "")
     words = text.partition("  # ")[0].split()
     own = set(family.split())
-    if any(w.startswith(_SELECTS) for w in words):
+    if any(w.startswith(SELECTS) for w in words):
         return False
     return all(w in own or w[:1] == "-" or "=" in w or w in (".", "./", "./...", "all", "--") for w in words)
 

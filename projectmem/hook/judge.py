@@ -120,19 +120,39 @@ def gather(state: State, record: Any, workspace: Workspace) -> dict[str, Any]:
 
 
 def _remedy(state: State, record: Any) -> dict[str, str] | None:
-    """The first later success of a near action: same family, another key, most of the failed one's words.
+    """What worked instead: the first later success that does the same work another way. Else what it worked after before:
+    the install or login between an earlier failure of this very kind and the success that followed it.
 
     One of the sessions that failed goes first: it knew what it was mending.
     """
     if not record.family or record.fix:
         return None
-    words = set(record.text.split())
-    near = [
-        row
-        for row in state.ok_after(record.family, record.at)
-        if row["key"] != record.key and 3 * len(words.intersection(row["text"].split())) >= 2 * len(words)
-    ]
-    if not near:
+    from projectmem_gate.remedies import is_remedy
+
+    rows = [r for r in state.ok_after(record.family, record.at, 32) if r["key"] != record.key and is_remedy(record, r["text"])]
+    if rows:
+        best = min(rows, key=lambda row: (row["session"] not in record.sessions, row["at"], row["id"]))
+        return {"id": best["id"], "text": best["text"]}
+    return _mended_before(state, record)
+
+
+def _mended_before(state: State, record: Any) -> dict[str, str] | None:
+    """The last install or login between an earlier failure like this one and the success after it."""
+    if record.last_ok_at == 0:
         return None
-    best = min(near, key=lambda row: (row["session"] not in record.sessions, row["at"], row["id"]))
-    return {"id": best["id"], "text": best["text"]}
+    from projectmem_gate.remedies import families
+
+    failed = ok = None
+    for entry in state.entries((record.key,)).get(record.key, ()):
+        if entry["t"] == "fail" and (entry["cls"], entry["sig"]) == (record.cls, record.sig):
+            failed = entry
+        elif entry["t"] == "ok" and failed is not None:
+            ok, failed = (failed["at"], entry["at"]), None
+    if ok is None:
+        return None
+    names = {name for c in state.changes(ok[0], MAX_CHANGES, record.paths) for name in families(c.type, c.subject)}
+    between = [row for name in sorted(names) for row in state.ok_after(name, ok[0], 64) if row["at"] <= ok[1]]
+    if not between:
+        return None
+    last = max(between, key=lambda row: (row["at"], row["id"]))
+    return {"id": last["id"], "text": last["text"], "how": "after"}
