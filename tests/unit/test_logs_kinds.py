@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from projectmem_logs import kinds
 from projectmem_logs.errors import KindError
 from projectmem_logs.kinds import KINDS, VERSIONS, upcast, validate
+from projectmem_logs.reader import read_events
+from projectmem_logs.store import LogStore, init_home
+from projectmem_logs.verify import verify
 
 NOTE = {"text": "x", "tags": ["a"]}
 
@@ -58,3 +62,33 @@ def test_every_kind_has_a_version_and_every_older_version_an_upcaster() -> None:
     """The registry has no hole."""
     assert VERSIONS.keys() == KINDS.keys()
     assert all((kind, v) in kinds.UPCASTERS for kind, version in VERSIONS.items() for v in range(1, version))
+
+
+def test_a_stored_log_of_an_older_version_reads_as_today_s(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kind gets a second version: payloads written before come up, new ones pass, the stored bytes stay."""
+    home = str(tmp_path / "home")
+    init_home(home, 1)
+    old, new = {"issue": "i", "text": "old"}, {"v": 2, "issue": "i", "claim": "new", "sure": False}
+    actor = {"origin": "human"}
+    LogStore(home).append([{"kind": "hypothesis.noted", "actor": actor, "data": old}], now=1)
+    (segment,) = (tmp_path / "home" / "log").rglob("*.jsonl")
+    before = segment.read_bytes()
+
+    class Second(kinds.Payload):
+        issue: str
+        claim: str
+        sure: bool
+
+    def second(data: dict[str, Any]) -> dict[str, Any]:
+        return {"issue": data["issue"], "claim": data["text"], "sure": False}
+
+    monkeypatch.setitem(KINDS, "hypothesis.noted", Second)
+    monkeypatch.setitem(VERSIONS, "hypothesis.noted", 2)
+    monkeypatch.setitem(kinds.UPCASTERS, ("hypothesis.noted", 1), second)
+    LogStore(home).append([{"kind": "hypothesis.noted", "actor": actor, "data": new}], now=2)
+    read = [upcast(e["kind"], e["data"]) for e in read_events(home)]
+    assert read == [{"v": 2, "issue": "i", "claim": "old", "sure": False}, new]
+    assert all(validate("hypothesis.noted", e["data"]) is e["data"] for e in read_events(home) if e["data"])
+    assert segment.read_bytes().startswith(before) and verify(home).ok
+    with pytest.raises(KindError, match=r"hypothesis\.noted: claim"):
+        validate("hypothesis.noted", {"v": 2, "issue": "i", "sure": True})
