@@ -192,20 +192,17 @@ def other_part(tool: str, fields: Any, sha: str, escalated: bool) -> Part:
 
 
 def argument_words(fields: Any) -> tuple[str, ...]:
-    """Hint words of arguments that are compared as they stand: of their short strings, else of their names.
-
-    A string that held a secret is passed over: the hook's first look is at the input as it came.
-    """
+    """Hint words of arguments that are compared as they stand: of their short strings, else of their names."""
     names: list[str] = []
     strings: list[str] = []
     todo = [fields]
     while todo and len(names) + len(strings) < 200:
         value = todo.pop(0)
         if isinstance(value, dict):
-            names += [k for k in sorted(value) if isinstance(k, str) and value[k] is not None and "secret" not in k]
+            names += [k for k in sorted(value) if isinstance(k, str) and value[k] is not None]
             todo += [value[k] for k in sorted(value, key=str)]
         elif isinstance(value, list):
             todo += value
-        elif isinstance(value, str) and 0 < len(value) <= 200 and "secret" not in value:
+        elif isinstance(value, str) and 0 < len(value) <= 200:
             strings.append(value)
     return pick([*strings, *names])

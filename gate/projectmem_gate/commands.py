@@ -445,7 +445,7 @@ def _words(built: Built) -> tuple[str, ...]:
     candidates += [s for s in built.args.subs if s not in UNSURE_WORDS]
     for word in reversed(built.args.operands):
         base = word.partition("::")[0].rstrip("/").rsplit("/", 1)[-1]
-        if not is_static(base) or len(base) >= 80 or "secret" in base or word == built.args.unsure:
+        if not is_static(base) or len(base) >= 80 or word == built.args.unsure:
             continue
         if not built.roots.above(word):
             candidates.append(base)

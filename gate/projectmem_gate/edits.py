@@ -22,7 +22,7 @@ MAX_HUNKS = 64
 def file_words(path: str) -> tuple[str, ...]:
     """Hint words of a file: its last name, which every spelling of the path contains."""
     base = path.rsplit("/", 1)[-1]
-    return pick([base]) if base not in (".", "..") and "secret" not in base else ()
+    return pick([base]) if base not in (".", "..") else ()
 
 
 def _trim(old: str, new: str) -> tuple[list[str], list[str], str]:

@@ -84,11 +84,12 @@ def raw_words(tool_input: Any) -> frozenset[str]:
 
 
 def pick(names: Iterable[str], limit: int = 3) -> tuple[str, ...]:
-    """Up to `limit` hint words from canonical names, in order of preference. Names with non-ASCII letters, quotes or backslashes
-    are passed over: a spelling may write those so that the letters beside them run together."""
+    """Up to `limit` hint words from canonical names, in order of preference. Passed over are names with non-ASCII letters,
+    quotes or backslashes (a spelling may write those so that the letters beside them run together) and names that may hold
+    the mark of a secret (the first look is at the input as it came)."""
     out: list[str] = []
     for name in names:
-        if name.isascii() and not any(c in name for c in "'\"\\"):
+        if name.isascii() and "secret" not in name and not any(c in name for c in "'\"\\"):
             for run in runs(name):
                 if len(run) > 1 and run not in out:
                     out.append(run)

@@ -91,6 +91,8 @@ class ActionFinished(ActionBase):
     as_of: AsOf | None
     turn: Annotated[int, Field(ge=-1)]  # -1: the harness does not tell
     source: Literal["hook", "backfill", "import", "record"]
+    verifier: Name = "none"  # what judged the outcome: pytest, tsc, ...
+    report: dict[str, Any] | None = None  # only where the call showed another run's report
 
 
 class IssueOpened(Payload):

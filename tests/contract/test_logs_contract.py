@@ -131,7 +131,7 @@ def test_what_the_hook_builds_is_a_valid_payload(tmp_path: Any, tool: str, given
         draft = finished_draft(call, action, outcome, facts, at=NOW, as_of={"00000000000000aa": 3})
         data = draft["data"]
         assert validate(draft["kind"], data) is data
-        assert set(data) == {f.alias or n for n, f in ActionFinished.model_fields.items()} - {"v"}
+        assert set(data) == {f.alias or n for n, f in ActionFinished.model_fields.items()} - {"v", "report"}
         home = str(tmp_path / os.urandom(4).hex())
         init_home(home, NOW)
         assert LogStore(home).append([draft], now=NOW)[0]["data"] == data
