@@ -203,7 +203,9 @@ def filter_failed(action: Action, text: str) -> bool:
 
 
 def wrapper_missing(action: Action, text: str) -> bool:
-    """Is all that failed a neutral wrapper that is not installed (`timeout 60 make`)? It is no part of the action's identity."""
+    """Is all that failed no part of the action's identity: a neutral wrapper that is not installed (`timeout 60 make`)?"""
+    if "= not found" in text and rx(r"^(?:\(eval\)|\S*sh):\d+: =+ not found$").search("\n".join(tail_lines(text, 1))):
+        return True  # zsh, of `echo ===`: a part of no weight
     named = shell_error(text)
     return bool(named) and named in _WRAPPERS and named not in [program(p) for p in action.parts]
 
