@@ -105,7 +105,7 @@ USAGE = (
     "is a directory", "ambiguous argument", "expected one of", "unterminated", "unknown skill", "inputvalidationerror",
     "invalid tool parameters", "error: no such", "could not find", "needed a single revision", "couldn't find",
     "no configuration file", "specify a command", "bad substitution", "missing argument", "invalid value",
-    "no match found", "e404", "http 404", "not found in upstream", "matched no packages", "file not found", 
+    "no match found", "e404", "http 404", "not found in upstream", "matched no packages", "file not found",
     "bad pattern", "no such service", "no such container", "invalid command code", "no available formula",
     "externally-managed-environment",
 )  # fmt: skip
