@@ -64,14 +64,14 @@ class Found:
         return self.direct | self.derived
 
 
-def lines(home: str, *having: bytes) -> Iterator[tuple[str, bytes, Any]]:
+def lines(home: str, *having: bytes, worth: Callable[[bytes], bool] | None = None) -> Iterator[tuple[str, bytes, Any]]:
     """(`stream/segment`, bytes without the line end, checked line) of every line of every segment; with `having` only of
-    those that hold one of these (which costs a fraction)."""
+    those that hold one of these, with `worth` of those it says yes to (which costs a fraction)."""
     for stream in streams(home):
         folder = os.path.join(home, "log", stream)
         for name in segments(folder):
             for offset, raw in files.read_lines(os.path.join(folder, name)):
-                if having and not any(text in raw for text in having):
+                if (having and not any(text in raw for text in having)) or (worth is not None and not worth(raw)):
                     continue
                 bare = raw[:-1] if raw.endswith(b"\n") else raw
                 line = check_line(bare, offset)
@@ -97,13 +97,14 @@ def select(home: str, selector: Selector, known: set[str] | None = None) -> Foun
     """
     found, edges, kinds = Found(direct=set(known or ())), {}, {}
     where: dict[str, str] = {}
-    for place, event in _events(home):
+    for place, event in _events(home, selector.may_concern):
         id = event["id"]
         if selector.matches(event):
             found.direct.add(id)
         if parents := sources(event):
             edges[id] = parents
-        kinds[id], where[id] = (event["kind"], event.get("at", 0)), place
+        if parents or id in found.direct:
+            kinds[id], where[id] = (event["kind"], event.get("at", 0)), place
     found.derived = {id for id in derived(found.direct, edges) if id in kinds}
     found.direct &= set(kinds)
     for id in found.ids:
@@ -119,8 +120,8 @@ def chosen(home: str, ids: set[str]) -> Iterator[Event]:
     return (event for _, event in _events(home) if event["id"] in ids)
 
 
-def _events(home: str) -> Iterator[tuple[str, Event]]:
-    for place, raw, line in lines(home):
+def _events(home: str, worth: Callable[[bytes], bool] | None = None) -> Iterator[tuple[str, Event]]:
+    for place, raw, line in lines(home, worth=worth):
         if line.ok and not line.erased:
             yield place, parse(raw)
     for path, drafts in spooled(home):

@@ -53,6 +53,7 @@ class Selector:
     until: int = 0
     root: str = ""
     _found: list[re.Pattern[str]] = field(default_factory=list, compare=False, repr=False)
+    _bytes: list[bytes] = field(default_factory=list, compare=False, repr=False)
 
     @property
     def empty(self) -> bool:
@@ -94,6 +95,15 @@ class Selector:
             before += (rf"|{re.escape(self.root)}/" if self.root else "") + ")"
             self._found.append(re.compile(rf"{before}{path}(?!{_PATH_CHAR.replace('/', '').replace('.', '')}|\.\w)"))
         return bool(self._found[0].search(leaf))
+
+    def may_concern(self, raw: bytes) -> bool:
+        """Whether a whole line is worth parsing: False only where it neither fits nor derives from anything. Cheap for texts."""
+        if not self.text or not raw.startswith(b'"causes":[]', raw.find(b'"causes":')):
+            return True
+        if not self._bytes:
+            self._bytes.extend(json.dumps(s, ensure_ascii=False)[1:-1].encode("utf-8", "surrogatepass") for s in self.spellings())
+            self._bytes.extend(f'"kind":"{kind}"'.encode() for kind in (*ABOUT, *_QUOTING))
+        return any(text in raw for text in self._bytes)
 
     def in_bytes(self, raw: bytes) -> bool:
         """Whether damaged bytes, of which no event can be made, may hold what is meant. Errs on the side of erasing."""
