@@ -112,6 +112,15 @@ class Sweep:
                 return []
         return [i for i, data in enumerate(payloads) if not _canonical(data)]
 
+    @staticmethod
+    def parse(raw: bytes) -> dict[str, Any] | None:
+        """The event of an accepted line, None when it is no JSON (its hashes fit all the same)."""
+        try:
+            event: dict[str, Any] = orjson.loads(raw)
+        except orjson.JSONDecodeError:
+            return None
+        return event
+
     def _learn(self, raw: bytes) -> Any:
         """The scope is the same in nearly every line of a stream: prove it once and look for it literally."""
         found = _SCOPE(raw)

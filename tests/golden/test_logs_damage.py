@@ -18,9 +18,12 @@ VERDICTS = json.loads((FOLDER / "verdicts.json").read_text())
 BATCHES = [(1,), (2,), (3, 4), (5,), (6, 7), (8,)]
 
 
+@pytest.mark.parametrize("much", [0, 1 << 30])
 @pytest.mark.parametrize("form", sorted(VERDICTS))
-def test_a_damaged_log_is_judged_as_it_always_was(tmp_path: Path, form: str) -> None:
-    """The tail's state, what verify names and where, what is served, what repair offers, and what is left after it."""
+def test_a_damaged_log_is_judged_as_it_always_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str, much: int) -> None:
+    """The tail's state, what verify names and where, what is served (by the fast and the careful way), what repair offers,
+    and what is left after it."""
+    monkeypatch.setattr("projectmem_logs.reader.MUCH", much)
     assert golden.verdict(tmp_path, (FOLDER / f"{form}.segment").read_bytes()) == VERDICTS[form]
 
 
