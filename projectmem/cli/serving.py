@@ -1,4 +1,4 @@
-"""`mcp`, `serve` and `backtest`: serve agents over stdio and hooks over HTTP, and try the gate on transcripts."""
+"""`mcp`, `serve`, `watch` and `backtest`: serve agents and hooks, build ahead, and try the gate on transcripts."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ def register(parent: typer.Typer) -> None:
     """Add the commands to the application."""
     parent.command(epilog=EXITS)(mcp)
     parent.command(epilog=EXITS)(serve)
+    parent.command(epilog=EXITS)(watch)
     parent.command(epilog=BACKTEST_EXITS)(backtest)
 
 
@@ -49,6 +50,23 @@ def serve(
     on_signals(server)
     why = server.run(lambda addresses: common.note(f"answering hooks at {', '.join(addresses)}"))
     common.note(f"ended: {why}")
+
+
+def watch(root: Root = "") -> None:
+    """Build summaries and recall ahead while agents work, at most once a minute.
+
+    Nothing depends on it: whoever reads brings them up. Ends with Ctrl-C.
+    """
+    import signal
+
+    from projectmem.watch import Watch, build_everything
+
+    home = common.open_place(root).home
+    watching = Watch(home, lambda: build_everything(home), tell=common.note)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: watching.stop())
+    common.note(f"watching {home}/log")
+    watching.run()
 
 
 def backtest(
