@@ -120,10 +120,20 @@ def ask(home: str, question: Callable[[Summaries], T], notices: list[str] | None
                     notices.append(str(damage))
             else:
                 if notices is not None:
-                    notices += summaries.notices
+                    notices += summaries.notices + _read_around(summaries)
                 return answer
         discard(home)
     raise AssertionError("unreachable")
+
+
+def _read_around(summaries: Summaries) -> list[str]:
+    """What an answer left out because the log itself is damaged."""
+    found = summaries.query("SELECT count(*) AS n, min(stream) AS stream FROM integrity")[0]
+    if not found["n"]:
+        return []
+    return [
+        f"the log is damaged in {found['n']} place(s) of stream {found['stream']}, which this leaves out. Run `projectmem verify`"
+    ]
 
 
 def build(home: str, *, wait_ms: int = 0) -> str:

@@ -253,6 +253,20 @@ def test_damage_in_the_log_is_read_around_and_stands_in_the_answer(home: str) ->
     assert rebuild(home)["events"] == 3
 
 
+def test_a_line_that_was_tampered_with_is_in_no_projection_and_rebuild_still_stands(home: str) -> None:
+    """One letter of an earlier event's data: its digest does not match, and no reader of the log takes it in."""
+    store = LogStore(home)
+    for n in range(4):
+        store.append([action(n, "failed", n * SECOND)], now=NOW + n * SECOND)
+    (segment,) = (Path(home) / "log").rglob("*.jsonl")
+    segment.write_bytes(segment.read_bytes().replace(b"boom at line 3", b"doom at line 3", 1))
+    counts = rebuild(home)
+    assert counts["events"] == 3
+    notices: list[str] = []
+    assert len(summaries.failures(home, now=NOW + DAY, notices=notices)) == 3
+    assert "projectmem verify" in notices[-1]
+
+
 def test_a_half_written_line_at_the_end_is_left_for_the_next_append(home: str) -> None:
     write(home, action(1, "failed", 1))
     whole = dump(home)
