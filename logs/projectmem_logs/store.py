@@ -51,6 +51,7 @@ class LogStore:
         self._writer = Writer(self.home)
         self._mutex = _thread.allocate_lock()
         self._stream = ""
+        self._path_of, self._path_is = ("", ""), ""
         self._position: Position | None = None
         self._signature: tuple[int, int, int, int] | None = None
         self._fd = -1
@@ -370,7 +371,10 @@ class LogStore:
         return os.path.join(self.home, "log", self._stream)
 
     def _path(self, segment: str) -> str:
-        return os.path.join(self.home, "log", self._stream, segment)
+        where = (self._stream, segment)
+        if where != self._path_of:  # asked for at every append, and join is not free
+            self._path_of, self._path_is = where, os.path.join(self.home, "log", self._stream, segment)
+        return self._path_is
 
     def _spool(self, prepared: Sequence[Prepared], now: int) -> SpooledError:
         path = put(self.home, self._writer.machine, prepared, now)
