@@ -1,0 +1,96 @@
+"""Look-up and decision in one process, at 1,000, 100,000 and (with PROJECTMEM_BENCH_MILLION=1) a million live failures.
+
+Time of the processor, not of the wall: on a machine with other work a percentile of the wall is the scheduler's.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from typing import Any
+
+from projectmem_gate.decide import decide
+from projectmem_gate.hints import raw_words
+from projectmem_gate.model import Action, Part, Session
+from projectmem_gate.policy import DEFAULT
+from projectmem_projections import quick
+from projectmem_projections.snapshot import Snapshot
+
+from projectmem.hook.judge import Unchanged, assess, candidates, gather
+from tests.bench.projections import NOW, event, word
+
+ROUNDS = 2000
+SIZES = (1_000, 100_000)
+HOUR = 3_600_000_000
+
+
+def _action(n: int) -> Action:
+    key, text = f"{n:032x}", f"npm run {word(n)}"
+    return Action("Bash", "sh", ".", key, text, (Part(key, "sh", "npm run", text, words=("npm", "run", word(n))),))
+
+
+def _fill(path: str, count: int) -> None:
+    with Snapshot(path) as snapshot:
+        for start in range(0, count, 1000):
+            snapshot.apply([event(n, n + 1) for n in range(start, min(start + 1000, count))])
+
+
+class Sizes:
+    """Filled snapshots, measured in turn so that a slow minute hits all alike."""
+
+    def __init__(self, folder: str, sizes: tuple[int, ...]) -> None:
+        self.paths = {size: os.path.join(folder, f"{size}.sqlite") for size in sizes}
+        for size, path in self.paths.items():
+            _fill(path, size)
+
+    def measure(self) -> dict[str, dict[int, list[float]]]:
+        """{what: {size: sorted microseconds}}."""
+        took: dict[str, dict[int, list[float]]] = {}
+        states = {size: Snapshot(path) for size, path in self.paths.items()}
+        miss = raw_words({"command": "git log --oneline -5 -- src/app.ts", "description": "what changed"})
+        for n in range(ROUNDS):
+            for size, state in states.items():
+                number = n * 7919 % size
+                action, session, now = _action(number), Session("other", call=f"c{n}"), NOW + size + HOUR
+                rows = took.setdefault("filter, no candidate", {}).setdefault(size, [])
+                rows.append(_us(lambda s: quick.has_hint(s._db, miss), state))
+                found: dict[str, Any] = {}
+
+                def look(s: Snapshot) -> None:
+                    found["records"], found["asks"] = candidates(s, action.keys, action.key, now)  # noqa: B023
+
+                took.setdefault("look-up of a candidate", {}).setdefault(size, []).append(_us(look, state))
+                records = found["records"]
+                assert records, "a candidate must be found"
+                facts = {record.id: gather(state, record, Unchanged()) for record in records}
+                took.setdefault("decide", {}).setdefault(size, []).append(
+                    _us(lambda _: decide(action, records, facts, session, DEFAULT, now, asks=found["asks"]), state)  # noqa: B023
+                )
+                took.setdefault("all of it", {}).setdefault(size, []).append(
+                    _us(lambda s: assess(s, action, session, Unchanged(), DEFAULT, now), state)  # noqa: B023
+                )
+        for state in states.values():
+            state.close()
+        return {what: {size: sorted(us) for size, us in by.items()} for what, by in took.items()}
+
+
+def _us(action: Any, state: Snapshot) -> float:
+    begun = time.thread_time_ns()
+    action(state)
+    return (time.thread_time_ns() - begun) / 1000
+
+
+def main() -> list[str]:
+    """The lines of the report."""
+    sizes = (*SIZES, 1_000_000) if "1" in (os.environ.get("PROJECTMEM_BENCH_MILLION") or "") else SIZES
+    lines = []
+    with tempfile.TemporaryDirectory() as folder:
+        for what, by in Sizes(folder, sizes).measure().items():
+            shown = "  ".join(
+                f"{size:>9,}: {us[len(us) // 2]:6.1f} / {us[len(us) * 95 // 100]:6.1f} us" for size, us in by.items()
+            )
+            first, last = by[sizes[0]], by[sizes[-1]]
+            flat = last[len(last) // 2] / first[len(first) // 2]
+            lines.append(f"{what:24} median / p95 at {shown}  flat within {flat:.2f}x (medians)")
+    return lines

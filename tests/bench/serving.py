@@ -1,0 +1,102 @@
+"""The resident hook: what one call costs its server in processor time, and how long the client waits."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from projectmem.serve import settings
+from tests.bench.hook import ERROR, Project
+
+CALLS = 400
+
+
+def _spent(pid: int) -> float:
+    """Processor time of a process so far, in milliseconds (all threads, at the scheduler's precision)."""
+    total = 0
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        total += int((task / "schedstat").read_text().split()[0])
+    return total / 1e6
+
+
+class Server:
+    """A server of the project, in a process of its own."""
+
+    def __init__(self, project: Project) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "projectmem", "serve", "--root", project.folder], stderr=subprocess.PIPE, cwd=os.getcwd()
+        )
+        assert self.process.stderr is not None
+        self.process.stderr.readline()
+        found = settings.read(f"{project.folder}/.git/projectmem")
+        assert found is not None
+        self.settings = found
+        self.kept = http.client.HTTPConnection("127.0.0.1", found.port, timeout=30)
+
+    def post(self, event: str, body: bytes) -> tuple[int, bytes]:
+        """One call over the kept connection."""
+        headers = {"Authorization": f"Bearer {self.settings.token}"}
+        self.kept.request("POST", f"{settings.BASE}/claude-code/{event}", body, headers)
+        answer = self.kept.getresponse()
+        return answer.status, answer.read()
+
+    def stop(self) -> None:
+        """End it."""
+        self.process.terminate()
+        self.process.communicate(timeout=60)
+
+
+def main() -> list[str]:
+    """The lines of the report."""
+    lines = []
+    with tempfile.TemporaryDirectory() as folder:
+        project = Project(folder)
+        server = Server(project)
+
+        def fields(command: str, n: int, **more: Any) -> bytes:
+            return project.payload("PreToolUse", f"s{n}", **project.call(command, f"c{n}{command[:4]}"), **more)
+
+        def failure(n: int) -> bytes:
+            call = project.call("make all", f"f{n}")
+            return project.payload("PostToolUseFailure", "bench", **call, error=ERROR, is_interrupt=False, duration_ms=50)
+
+        def batch(n: int) -> bytes:
+            row = {**project.call("git log --oneline -5", f"b{n}"), "tool_response": "a1b2c3 one"}
+            return project.payload("PostToolBatch", "bench", tool_calls=[row])
+
+        kinds: dict[str, tuple[str, Callable[[int], bytes]]] = {
+            "pre, no candidate": ("PreToolUse", lambda n: fields("git log --oneline -5", n)),
+            "pre, candidate": ("PreToolUse", lambda n: fields("npm run build", n)),
+            "batch, one success": ("PostToolBatch", batch),
+            "failure": ("PostToolUseFailure", failure),
+        }
+        try:
+            for name, (event, make) in kinds.items():
+                for n in range(5):
+                    server.post(event, make(-1 - n))
+                took, spent = [], []
+                for n in range(CALLS):
+                    body = make(n)
+                    before, begun = _spent(server.process.pid), time.perf_counter()
+                    status, said = server.post(event, body)
+                    took.append((time.perf_counter() - begun) * 1000)
+                    spent.append(_spent(server.process.pid) - before)
+                    if status != (200 if name == "pre, candidate" else 204) or bool(said) != (status == 200):
+                        raise SystemExit(f"{name}: {status} {json.dumps(said.decode()[:200])}")
+                cost, wall = sorted(spent), sorted(took)
+                half, late = CALLS // 2, CALLS * 95 // 100
+                lines.append(
+                    f"{name:20} processor, median {cost[half]:5.2f} ms, p95 {cost[late]:5.2f} ms (bar 2);"
+                    f" waited, median {wall[half]:5.2f} ms, p95 {wall[late]:6.2f} ms"
+                )
+        finally:
+            server.stop()
+    return lines
