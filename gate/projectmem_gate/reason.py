@@ -123,10 +123,12 @@ def short(id: str) -> str:
 
 
 def fence(text: str, limit: int) -> str:
-    """One line of at most `limit` characters that cannot end its fence: no control characters, backticks or `>>`."""
+    """One line of at most `limit` characters that cannot end its fence, nor the tags that a harness wraps it in: no control
+    characters, backticks, `>>` or `</`."""
     flat = "".join(c if c.isprintable() else " " for c in text[: limit * 4])
     while ">>" in flat or "<<" in flat:
         flat = flat.replace("<<", "<").replace(">>", ">")
+    flat = flat.replace("</", "< /").replace("<system-", "< system-")
     flat = " ".join(flat.replace("`", "'").split())
     return flat if len(flat) <= limit else flat[: limit - 3] + "..."
 

@@ -103,7 +103,13 @@ def _unicode(data: Any, raw: bytes) -> Any:
 def _not_set_up(payload: Payload) -> dict[str, Any] | None:
     """Nothing to say where there is no log; one that came with the folder is not served, and a person is told so."""
     found = places.locate(payload.cwd) if payload.kind == "start" else None
-    if found is None or not found.foreign:
+    if found is None:
+        return None
+    if not found.exists and os.path.isdir(f"{found.home}/log"):
+        return {
+            "systemMessage": f"projectmem: {found.home} has lost its project.json, so the gate is off. Run `projectmem init`."
+        }
+    if not found.foreign:
         return None
     return {
         "systemMessage": f"projectmem: the log in {found.home} was not made on this machine, so nothing is checked or "

@@ -233,3 +233,11 @@ def test_a_log_that_came_with_the_folder_is_not_served_and_a_person_is_told(tmp_
     assert reply is not None
     assert "projectmem init" in reply["systemMessage"]
     assert entry.respond(["claude-code", "UserPromptSubmit"], json.dumps(payload).encode(), 1) is None
+
+
+def test_a_log_without_its_project_file_is_not_passed_over_in_silence(hooked: Any) -> None:
+    """The gate is off then, and nobody would know."""
+    (hooked.home / "project.json").unlink()
+    reply = hooked.fire("SessionStart", source="startup")
+    assert "projectmem init" in reply["systemMessage"]
+    assert hooked.fire("PreToolUse", **hooked.call("ls")) is None
