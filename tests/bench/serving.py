@@ -109,7 +109,7 @@ def main() -> list[str]:
                 cost, wall = sorted(spent), sorted(took)
                 half, late = CALLS // 2, CALLS * 95 // 100
                 lines.append(
-                    f"{name:20} processor, median {cost[half]:5.2f} ms, p95 {cost[late]:5.2f} ms, {cost[half] / floor:.2f}x the floor;"
+                    f"{name:20} processor, median {cost[half]:5.2f} ms ({cost[half] / floor:.2f}x), p95 {cost[late]:5.2f} ms;"
                     f" waited, median {wall[half]:5.2f} ms, p95 {wall[late]:6.2f} ms"
                 )
         finally:
