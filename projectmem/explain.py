@@ -30,6 +30,8 @@ RULES = {
     "repeat.flaky": "the same action fails now and then with nothing changed",
     "repeat.claimed": "the failure was reported or imported, not seen by the hook",
     "related": "the same work failed under another launcher, because something was missing",
+    "fix.failed": "this edit was made before, and the verifier failed the same after it",
+    "fix.undone": "this edit was made before and taken back, and the failure it was for still stands",
     "override": "the agent was asked, and repeated the call on purpose",
     "repair": "the command repairs projectmem itself, and is never stood in the way of",
     "human.deny": "a person labelled it as denied",

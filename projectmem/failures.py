@@ -73,7 +73,9 @@ def failures(place: Place, now: int, *, every: bool = False, limit: int = 0, not
     keys = failed_keys(place, now, every=every, limit=limit, notices=notices)
     with reading(place) as state:
         disk, policy = disk_of(place), policy_of(state)
-        records = _records(state, keys, now)
+        records = _records(state, keys, now) + _fixes(state, now, every=every)
+        records.sort(key=lambda record: (-record.at, record.id))
+        del records[limit or MANY :]
         return [standing(state, record, _action(record), disk, policy, now) for record in records]
 
 
@@ -112,10 +114,31 @@ def _records(state: Any, keys: Iterable[str], now: int) -> list[Record]:
     return sorted(found.values(), key=lambda record: (-record.at, record.id))
 
 
+def _fixes(state: Any, now: int, *, every: bool) -> list[Record]:
+    """Edits that did not mend a failure which still stands; with `every` also those that somebody disputed or snoozed."""
+    from projectmem_gate import fixes
+
+    found = []
+    keys = state.suspects()
+    attempts = state.attempts(keys)
+    for key in keys:
+        attempt = fixes.choose((key,), (a for a in attempts if a["key"] == key))
+        if attempt is not None:
+            own = state.entries((key, attempt["vkey"]))
+            record = fixes.record(attempt, own.get(key, ()), own.get(attempt["vkey"], ()), now)
+            if record is not None and (every or record.state == "open"):
+                found.append(record)
+    return found
+
+
 def _action(record: Record) -> Action:
     """The recorded action, as far as its history tells: enough to ask the gate about it."""
     from projectmem_gate.model import Action, Part
 
+    if record.fix:
+        path, text = record.fix["path"], record.fix["text"]
+        edit = Part(record.key, "edit", f"edit {path}", text, paths=(path,), variant=record.fix["variant"])
+        return Action("", "edit", ".", record.key, text, (edit,))
     part = Part(record.key, "sh", record.family, record.text, paths=record.paths)
     return Action("", "sh", ".", record.key, record.text, (part,))
 
@@ -148,9 +171,11 @@ def render(rows: list[Standing], now: int, paint: output.Paint, width: int = 110
     cells = []
     for row in rows:
         record = row.record
-        times = f"{record.streak}x" if record.streak > 1 else ""
+        count = record.fix["times"] if record.fix else record.streak
+        times = f"{count}x" if count > 1 else ""
         note = row.silence(now)
-        text = f"{record.text}  ({note})" if note else record.text
+        what = f"{record.fix['text']}  [did not mend {record.text}]" if record.fix else record.text
+        text = f"{what}  ({note})" if note else what
         cells.append([row.says, record.cls, output.ago(record.at, now), times, short(record.id), output.safe(text)])
     head, *lines = output.table(cells, ("GATE", "CLASS", "FAILED", "", "ID", "ACTION"), width=width)
     out = [paint("dim", head)]

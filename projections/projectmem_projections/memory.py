@@ -52,6 +52,10 @@ class GateState(Protocol):
         """The failed attempts at failures that stand, among these edits (see `projectmem_gate.attempts.attempts`)."""
         ...
 
+    def suspects(self) -> list[str]:
+        """The keys of all edits that are failed attempts at failures that stand."""
+        ...
+
     def labels(self) -> list[dict[str, Any]]:
         """Labels in force, oldest first: {id, at, stream, seq, origin, session, label, target, pattern, effect, reason,
         review_at}."""

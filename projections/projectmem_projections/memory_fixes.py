@@ -66,6 +66,10 @@ class FixRows:
         restored = _known(self._restored[bisect_right(self._restored, (*first, "~")) :], as_of)[-gate.RESTORED_MAX :]
         return gate.attempts(verdicts, made, restored)
 
+    def suspects(self) -> list[str]:
+        """See `GateState.suspects`."""
+        return sorted({key for keys in self._suspects.values() for key in keys})
+
     def attempts(self, keys: Iterable[str], as_of: AsOf | None = None) -> list[dict[str, Any]]:
         """See `GateState.attempts`."""
         wanted = [key for key in keys if key in self._made_by_key]

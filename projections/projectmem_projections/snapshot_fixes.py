@@ -91,6 +91,11 @@ class FixTables:
         restored = list(reversed(db.execute(back + by_path, (*first, gate.RESTORED_MAX)).fetchall()))
         return gate.attempts(verdicts, made, restored)
 
+    def suspects(self) -> list[str]:
+        """See `GateState.suspects`."""
+        with self._guard:
+            return [row[0] for row in self._db.execute("SELECT DISTINCT key FROM suspect ORDER BY key")]
+
     def attempts(self, keys: Iterable[str], as_of: Any = None) -> list[dict[str, Any]]:
         """See `GateState.attempts`."""
         found: list[dict[str, Any]] = []

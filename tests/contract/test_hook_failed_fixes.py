@@ -7,7 +7,8 @@ from typing import Any
 from projectmem_projections.memory import MemoryState
 from projectmem_projections.snapshot import Snapshot
 
-from projectmem import record
+from projectmem import failures, record
+from projectmem.output import Paint
 from projectmem.replay import replay_log
 
 ERROR = "Exit code 1\nFAILED tests/test_app.py::test_total - assert 3 == 4\n1 failed in 0.10s"
@@ -65,6 +66,23 @@ def test_a_different_fix_and_other_files_are_not_spoken_to(hooked: Any) -> None:
     hooked.run(TEST, "", "two")
     assert apply(hooked, edit(hooked, OLD.replace("n + 1", "n * 2"), OLD), "two") is None
     assert apply(hooked, edit(hooked), "three") is None
+
+
+def test_failures_lists_it_and_says_why_it_fell_silent(hooked: Any) -> None:
+    """Beside the failure it was for; after a dispute with the reason that was given."""
+    tried(hooked)
+    rows = {bool(row.record.fix): row for row in failures.failures(hooked.place, hooked.now)}
+    assert rows[True].says == "warn" and rows[True].record.fix["path"] == "src/app.py"
+    assert "[did not mend pytest tests/test_app.py]" in "\n".join(
+        failures.render(list(rows.values()), hooked.now, Paint(False), 200)
+    )
+    id = rows[True].record.id
+    record.curate(hooked.place, "disputed", id, now=hooked.now, origin="agent", reason="the test was wrong")
+    assert not any(row.record.fix for row in failures.failures(hooked.place, hooked.now))
+    every = [row for row in failures.failures(hooked.place, hooked.now, every=True) if row.record.fix]
+    assert [row.silence(hooked.now) for row in every] == ["disputed: the test was wrong"]
+    hooked.run(TEST, "")
+    assert not any(row.record.fix for row in failures.failures(hooked.place, hooked.now, every=True))
 
 
 def test_every_record_names_its_verifier_or_none(hooked: Any) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from projectmem_gate.decide import ENGINE
 from projectmem_logs.envelope import GENESIS, seal
 from projectmem_logs.origin import accept
 from projectmem_logs.reader import read_events
@@ -224,7 +225,7 @@ def test_a_decision_is_explained(agent: Agent) -> None:
         "What the gate said",
         "chance that it fails again",
         "the agent read",
-        "engine 1",
+        f"engine {ENGINE}",
         "replay --verify",
     ):
         assert wanted in text, wanted
