@@ -54,7 +54,7 @@ def entries(
                 "stream": draw(st.sampled_from(["s1", "s2"])),
                 "seq": seq,
                 "id": f"{seq}{t}-{draw(st.integers(0, 99_999)):05}",
-                "session": f"s{seq}",
+                "session": draw(st.sampled_from(["s1", "s1", f"s{seq + 2}"])),
                 "agent": draw(st.sampled_from(["", "sub"])),
                 "harness": draw(st.sampled_from(["claude-code", "codex"])),
                 "model": "",

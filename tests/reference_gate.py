@@ -104,11 +104,11 @@ def objection(action: Any, key: str, entries: Any, facts: Any, session: Any, pol
         if all(any(e in MENDS[cls] for p in action.parts[:i] for e in p.effects) for i in spots):
             return None
     changed_at = [c[2] for c in (facts or {"changes": []})["changes"] if (c[0], c[1]) in MENDS[cls]]
-    run, newer = 0, None
+    run, own, newer = 0, 0, None
     for e in reversed([e for e in fails if e["origin"] == "observed"]):
         if (e["cls"], e["sig"]) != (cls, last["sig"]) or (newer and any(e["at"] < c <= newer for c in changed_at)):
             break
-        run, newer = run + 1, e["at"]
+        run, own, newer = run + 1, own + (e["session"] == session.session), e["at"]
     actors = len({(e["harness"], e["model"], e["agent"]) for e in fails})
     more = max(0, run - 1) + min(actors, 4) - 1
     bucket = next(b for limit, b in ((1800 * S, 1000), (DAY, 960), (7 * DAY, 850), (now, 650)) if now - at <= limit)
@@ -125,7 +125,7 @@ def objection(action: Any, key: str, entries: Any, facts: Any, session: Any, pol
     if not weak and not stale and chance >= policy.floor_ask:
         if run >= policy.deny_after and policy.mode == "enforce" and key == action.key:
             verdict = "deny"
-        elif run >= policy.ask_after or chance * (last["dur"] or 0) * 1000 > policy.margin * policy.turn_us:
+        elif own >= policy.ask_after or chance * (last["dur"] or 0) * 1000 > policy.margin * policy.turn_us:
             verdict = "ask"
     return verdict, chance, at, last["id"]
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from projectmem_gate.model import Action, Part, Session
     from projectmem_gate.policy import Policy
 
-ENGINE = "2"  # changes whenever equal inputs may give another decision
+ENGINE = "3"  # changes whenever equal inputs may give another decision
 FUTURE_US = 300_000_000  # a record dated further ahead than this may warn at most
 REPEAT_US = 2_000_000  # a repeat this long after an ask is meant, where batches cannot be told apart
 OBSERVE = "observe."  # prefix of the rule where the mode says not to speak
@@ -207,7 +207,7 @@ def _by_record(
     if (silent and action.joins) or _another_look(action, record, session):
         return None
     identical, recovered, flaky = _own_history(record, facts or {})
-    chance = odds.estimate(record, state, now, identical=identical, recovered=recovered)
+    chance = odds.estimate(record, state, now, identical=identical, recovered=recovered, retried=(facts or {}).get("retried"))
     if chance < policy.floor_warn:
         return None
     cap, rule = (WARN, "related") if near else _cap(record, state, policy, now, flaky=flaky, guarded=guarded, exact=exact)
@@ -216,7 +216,7 @@ def _by_record(
         costly = chance * (record.dur_ms or 0) * 1000 > policy.margin * policy.turn_us
         if cap == DENY and identical >= policy.deny_after:
             verdict, rule = DENY, "repeat.denied"
-        elif identical >= policy.ask_after:
+        elif list(record.ran_by[len(record.runs) - identical :]).count(session.session) >= policy.ask_after:
             verdict, rule = ASK, "repeat.identical"
         elif costly:
             verdict, rule = ASK, "repeat.costly"

@@ -84,7 +84,7 @@ class Record(Value):
     cls, sig, excerpt, text, family, paths, facts, exit, dur_ms, origin, session, agent    of that failure
     streak           failures since the last success;  identical  observed ones in a row with its class and signature,
                      newest backwards, parallel calls counted once
-    runs             times of those identical failures, oldest first
+    runs             times of those identical failures, oldest first;  ran_by  their sessions
     by               distinct (harness, model, agent) that failed, newest first, at most 4;  sessions  likewise, at most 4
     trail            (at, "fail" | "ok", facts fingerprint) of kept outcomes, oldest first
     flaky            the outcome alternated at least twice with no difference of facts on record
@@ -117,6 +117,7 @@ class Record(Value):
         "origin",
         "paths",
         "pinned",
+        "ran_by",
         "review_at",
         "runs",
         "session",
@@ -149,6 +150,7 @@ class Record(Value):
         self.streak: int = rest.get("streak", 1)
         self.identical: int = rest.get("identical", 1 if self.origin == "observed" else 0)
         self.runs: tuple[int, ...] = tuple(rest.get("runs", (at,) if self.identical else ()))
+        self.ran_by: tuple[str, ...] = tuple(rest.get("ran_by", (self.session,) * len(self.runs)))
         self.by: tuple[tuple[str, str, str], ...] = tuple((b[0], b[1], b[2]) for b in rest.get("by", ()))
         self.sessions: tuple[str, ...] = tuple(rest.get("sessions", ()))
         self.trail: tuple[tuple[int, str, str], ...] = tuple((t[0], t[1], t[2]) for t in rest.get("trail", ((at, "fail", ""),)))
@@ -208,6 +210,7 @@ def fold(key: str, entries: Iterable[Entry], now: int) -> Record | None:
         streak=len(_moments(since)),
         identical=len(run),
         runs=[e.get("at") or 0 for e in run],
+        ran_by=[e.get("session") or "" for e in run],
         by=_distinct([(e.get("harness") or "", e.get("model") or "", e.get("agent") or "") for e in reversed(chosen)]),
         sessions=_distinct([e.get("session") or "" for e in reversed(chosen)]),
         trail=[(e.get("at") or 0, e["t"], fingerprint(e.get("facts"))) for e in outcomes],

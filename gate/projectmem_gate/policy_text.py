@@ -29,10 +29,10 @@ on_error = "allow"
 
 [ask]
 by = "agent"          # who answers: "agent" (refused once, a repeat passes) or "person" (only in enforce, where the harness can)
-after = 2             # identical observed failures in a row, with nothing changed, before an ask
+after = 2             # identical observed failures in a row of the session that asks, with nothing changed, before an ask
 
 [deny]
-after = 3             # the same, before a deny (only in enforce)
+after = 3             # the same of any session, before a deny (only in enforce)
 
 [cost]
 turn = "15s"          # what one wasted turn costs

@@ -43,6 +43,7 @@ def failed(age: int = MINUTE, **rest: Any) -> Record:
     known |= {"by": [("claude-code", "", "")]} | rest
     if "identical" in rest and "runs" not in rest:
         known["runs"] = [NOW - age - i * MINUTE for i in reversed(range(rest["identical"]))]
+        known.setdefault("ran_by", ["s1"] * rest["identical"])  # the session that asks: a loop
     return Record(KEY, ID, NOW - age, **known)
 
 
@@ -88,6 +89,16 @@ def test_a_change_between_tries_breaks_the_row() -> None:
     assert answer(record, facts=between).verdict == "warn"
     irrelevant = UNCHANGED | {"changes": [["read", "src/a.py", NOW - 90 * SECOND]]}
     assert answer(record, facts=irrelevant).verdict == "ask"
+
+
+def test_a_cheap_failure_of_other_sessions_only_warns() -> None:
+    """An ask costs a turn; what fails at once costs none more. Who has failed twice itself is in a loop."""
+    others = {"identical": 4, "streak": 4, "dur_ms": 300}
+    assert answer(failed(**others, ran_by=["s7", "s8", "s8", "s9"])).rule == "repeat"
+    assert answer(failed(**others, ran_by=["s7", "s1", "s8", "s9"])).rule == "repeat"
+    assert answer(failed(**others, ran_by=["s7", "s8", "s1", "s1"])).rule == "repeat.identical"
+    assert answer(failed(**(others | {"dur_ms": 90_000}), ran_by=["s7", "s8", "s8", "s9"])).rule == "repeat.costly"
+    assert answer(failed(**others, ran_by=["s7", "s8", "s8", "s9"]), policy=ENFORCE).verdict == "deny"
 
 
 def test_a_costly_failure_asks_at_once() -> None:
