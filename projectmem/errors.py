@@ -23,4 +23,4 @@ class RefusedError(ProjectmemError):
 
 
 class BadInputError(ProjectmemError):
-    """An argument that cannot be used, named with what would be accepted."""
+    """An argument that cannot be used, named with what would be accepted: wrong usage, exit 2."""

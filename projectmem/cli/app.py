@@ -23,7 +23,7 @@ from projectmem.cli import (
     serving,
     setup,
 )
-from projectmem.cli.common import EXITS_CHECKED, group
+from projectmem.cli.common import EXITS_CHECKED, group, version
 
 FAILED, USAGE, COULD_NOT, BUG, BROKEN_PIPE, INTERRUPTED = 1, 2, 3, 70, 141, 130
 
@@ -33,9 +33,16 @@ app = group(
 )
 
 
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"projectmem {version()}")
+        raise typer.Exit
+
+
 @app.callback()
 def _root(
     root: Annotated[str, typer.Option("--root", metavar="DIR", help="Folder whose project is meant.", show_default=False)] = "",
+    version: Annotated[bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)] = False,
 ) -> None:
     """Remembers what coding agents tried and how it ended, and speaks up before they repeat a failure."""
 
@@ -70,7 +77,9 @@ def _explain(exc: Exception, args: Sequence[str]) -> int:
         show()
         return int(getattr(exc, "exit_code", USAGE))
     if isinstance(exc, _known()):
-        return _say(output.safe(str(exc), lines=True), COULD_NOT)
+        from projectmem.errors import BadInputError
+
+        return _say(output.safe(str(exc), lines=True), USAGE if isinstance(exc, BadInputError) else COULD_NOT)
     if isinstance(exc, OSError):
         return _say(f"{output.safe(str(exc))}: check that the file or folder exists and may be read and written", COULD_NOT)
     return _bug(exc, args)

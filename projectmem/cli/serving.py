@@ -40,7 +40,9 @@ def serve(
     ] = 0,
     root: Root = "",
 ) -> None:
-    """Answer hooks over HTTP on loopback and a Unix socket, without a process for each call.
+    """Answer hooks from a resident process.
+
+    Over HTTP on loopback and a Unix socket, without a process for each call.
 
     For hooks that `init --http` registered. Nothing depends on it: while it does not run the command hooks answer.
     """
@@ -53,7 +55,9 @@ def serve(
 
 
 def watch(root: Root = "") -> None:
-    """Build summaries and recall ahead while agents work, at most once a minute.
+    """Build summaries and recall ahead.
+
+    While agents work, at most once a minute.
 
     Nothing depends on it: whoever reads brings them up. Ends with Ctrl-C.
     """

@@ -20,7 +20,8 @@ PATHS = [
     ("summary",), ("recall",),
     ("stats",), ("pin",), ("snooze",), ("dispute",), ("supersede",), ("review",), ("feedback",), ("log",), ("replay",),
     ("verify",), ("repair",), ("checkpoint",), ("prove",), ("forget",), ("rebuild",),
-    ("mcp",), ("backtest",), ("record",), ("record", "issue"), ("record", "hypothesis"), ("record", "attempt"), ("record", "fix"),
+    ("mcp",), ("serve",), ("watch",), ("backtest",),
+    ("record",), ("record", "issue"), ("record", "hypothesis"), ("record", "attempt"), ("record", "fix"),
     ("record", "decision"), ("record", "note"), ("record", "label"), ("policy",), ("policy", "show"), ("policy", "validate"),
     ("policy", "path"),
     ("policy", "accept"),
@@ -160,7 +161,7 @@ def test_check_from_a_subfolder_is_another_action(run: Cli) -> None:
 )  # fmt: skip
 def test_check_says_what_it_needs(run: Cli, args: tuple[str, ...], said: str) -> None:
     """Bad input is an error with a way on."""
-    run("check", *args, code=COULD_NOT)
+    run("check", *args, code=USAGE)
     assert said in run.err
 
 
@@ -181,6 +182,9 @@ def test_recording_says_where_it_landed(run: Cli) -> None:
     assert all(e["actor"]["origin"] == "agent" for e in run.json("log", "--kind", "note", "--kind", "issue", "--kind", "fix"))
 
 
+ABSENT = ("issues", "no event", "no recorded failure", "no policy file", "not a folder", "does not exist")
+
+
 @pytest.mark.parametrize(
     ("args", "said"),
     [
@@ -197,8 +201,9 @@ def test_recording_says_where_it_landed(run: Cli) -> None:
     ],
 )  # fmt: skip
 def test_bad_input_is_one_clear_message(run: Cli, args: tuple[str, ...], said: str) -> None:
-    """What happened and what to do, on stderr, exit 3, nothing on stdout."""
-    run(*args, code=COULD_NOT)
+    """What happened and what to do, on stderr, nothing on stdout; exit 2 for an argument that cannot be used at all, 3 for one
+    that names what is not there."""
+    run(*args, code=COULD_NOT if said in ABSENT else USAGE)
     assert run.out == ""
     assert said in run.err
     assert run.err.startswith("projectmem: ")
@@ -257,7 +262,7 @@ def test_a_person_pins_reviews_labels_and_accepts(run: Cli, monkeypatch: pytest.
         ("record", "label", "fragile"),
         ("record", "label", "fragile", "--tool", "x", "--path", "y"),
     ):
-        run(*wrong, code=COULD_NOT)
+        run(*wrong, code=USAGE)
     run.capsys.readouterr()
 
 

@@ -13,7 +13,7 @@ from projectmem_logs.store import init_home
 from projectmem import place
 from projectmem.cli import app as cli
 
-COULD_NOT = 3
+USAGE, COULD_NOT = 2, 3
 
 
 class Cli:
@@ -132,10 +132,11 @@ def test_proofs_can_be_checked_without_the_log(run: Cli, tmp_path: Path) -> None
     (tmp_path / "proof").write_text(json.dumps({**proof, "index": 0}))
     assert "does NOT hold" in run("prove", "--check", str(tmp_path / "proof"), code=1)
     (tmp_path / "proof").write_text("[")
-    run("prove", "--check", str(tmp_path / "proof"), code=COULD_NOT)
-    for args in (("prove",), ("prove", event["id"], "--check", "x"), ("prove", event["id"], "--size", "1"),
-                 ("prove", "--consistency", "5", "3"), ("prove", "--consistency", "3", "99")):  # fmt: skip
-        run(*args, code=COULD_NOT)
+    run("prove", "--check", str(tmp_path / "proof"), code=USAGE)
+    for args, code in ((("prove",), USAGE), (("prove", event["id"], "--check", "x"), USAGE),
+                       (("prove", event["id"], "--size", "1"), COULD_NOT), (("prove", "--consistency", "5", "3"), COULD_NOT),
+                       (("prove", "--consistency", "3", "99"), COULD_NOT)):  # fmt: skip
+        run(*args, code=code)
     assert "record 2 of 6" in run("prove", event["id"])
 
 
