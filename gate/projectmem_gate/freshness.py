@@ -126,7 +126,7 @@ def _facts(record: Record, facts: Mapping[str, Any], session: str) -> tuple[str,
     missing = sorted(k for k, v in needed.items() if v not in (SAME, CHANGED))
     if missing:
         return UNKNOWN, f"could not compare: {', '.join(missing)}"
-    return SAME, _UNCHANGED.get(cls, "nothing relevant has changed since")
+    return SAME, _UNCHANGED.get(cls, "no relevant change is known since")
 
 
 _UNCHANGED = {
