@@ -18,6 +18,7 @@ ID_CHARS = 18  # of a UUIDv7: the millisecond and 12 bits more; the first 8 alon
 
 REFUSED_ONCE = "Refused once; repeat the call unchanged if you mean it."
 PERSON_ASKED = "A person is asked whether it may run."
+DENIED = "Denied: the call was not run, and the same call will be denied again."
 
 SECOND = 1_000_000
 _SPANS = ((86_400, "day", "days"), (3600, "h", "h"), (60, "min", "min"))
@@ -31,6 +32,8 @@ def render(finding: Finding, by: str, remedy: Mapping[str, str], now: int) -> st
         lines = _human(finding) if record is None else _recorded(finding, record, remedy, now, room)
         if finding.verdict == "ask":
             lines.append(REFUSED_ONCE if by == "agent" else PERSON_ASKED)
+        elif finding.verdict == "deny":
+            lines.append(DENIED)
         text = "\n".join(lines)
         if len(text) <= MAX_CHARS:
             break
@@ -39,7 +42,7 @@ def render(finding: Finding, by: str, remedy: Mapping[str, str], now: int) -> st
 
 def told_afterwards(text: str) -> str:
     """A reason that is read after the call: the gate stopped nothing, so it says nothing of that."""
-    return text.removesuffix(REFUSED_ONCE).removesuffix(PERSON_ASKED).rstrip("\n")
+    return text.removesuffix(REFUSED_ONCE).removesuffix(PERSON_ASKED).removesuffix(DENIED).rstrip("\n")
 
 
 def _human(finding: Finding) -> list[str]:
