@@ -151,6 +151,16 @@ def _count(facts: dict[str, Any], name: str) -> str:
     return f"{len(paths)} {what}" + (f" ({shown}{', ...' if len(paths) > 3 else ''})" if paths else "")
 
 
+def _chance(row: Standing, now: int) -> str:
+    """What the chance is made of, "" for a failed fix, whose chance has another source."""
+    if row.record.fix:
+        return ""
+    from projectmem_gate import odds
+
+    retried = row.facts.get("retried")
+    return f" ({odds.line(row.record, row.fresh, now, identical=row.record.identical, retried=retried)})"
+
+
 def _now(row: Standing, now: int) -> list[str]:
     decision = row.decision
     lines = ["What the gate says now"]
@@ -161,7 +171,7 @@ def _now(row: Standing, now: int) -> list[str]:
         lines.append(f"  {verdict}: it {MEANING[verdict]}")
         lines.append(_rule(decision.rule))
     if decision.odds >= 0:
-        lines.append(f"  chance that it fails again: {decision.odds // 10} %")
+        lines.append(f"  chance that it fails again: {decision.odds // 10} %{_chance(row, now)}")
     if decision.expires_at:
         lines.append(
             f"  lapses {output.when(decision.expires_at)} ({output.ago(decision.expires_at, now)}), or as soon as it succeeds"

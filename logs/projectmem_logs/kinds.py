@@ -93,6 +93,7 @@ class ActionFinished(ActionBase):
     source: Literal["hook", "backfill", "import", "record"]
     verifier: Name = "none"  # what judged the outcome: pytest, tsc, ...
     report: dict[str, Any] | None = None  # only where the call showed another run's report
+    tried: dict[str, Any] | None = None  # the try of a known failure that the gate saw in it: class, state, age, by
 
 
 class IssueOpened(Payload):

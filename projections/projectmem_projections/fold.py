@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 # Bumped whenever an event folds to something else than before: snapshots and generations of another version are rebuilt.
-FOLD_VERSION = 3
+FOLD_VERSION = 4
 
 # One entry of a key's history. `at`, `until` in microseconds since the epoch, `dur` in milliseconds.
 #   t       fail | ok | ask | pass | snooze | dispute | supersede | pin | review
@@ -137,6 +137,25 @@ def succeeded(joins: Sequence[str], count: int) -> list[int]:
     return sorted(certain)
 
 
+def _tried(event: Mapping[str, Any], data: dict[str, Any], outcome: str) -> list[tuple[Any, ...]]:
+    """A try of a known failure and how it went: what the log's own odds are counted from. Observed ones only."""
+    tried = data.get("tried")
+    if type(tried) is not dict or outcome not in ("ok", "failed") or (_s(_actor(event), "origin") or "observed") != "observed":
+        return []
+    age = tried.get("age")
+    if type(age) is not int or not 0 <= age <= 3:
+        return []
+    return [("tried", _s(event, "id"), _s(tried, "class"), _s(tried, "by"), _s(tried, "state"), age, int(outcome == "failed"))]
+
+
+def retried(rows: Iterable[Sequence[Any]]) -> dict[str, list[list[int]]]:
+    """Rows (state, age, again, count) as {state: [[failed again, went well] of each age bucket]}."""
+    out: dict[str, list[list[int]]] = {}
+    for state, age, again, count in rows:
+        out.setdefault(state, [[0, 0], [0, 0], [0, 0], [0, 0]])[age][0 if again else 1] += count
+    return dict(sorted(out.items()))
+
+
 def _finished(event: Mapping[str, Any], data: dict[str, Any]) -> list[tuple[Any, ...]]:
     outcome, key = _s(data, "outcome"), _s(data, "key")
     parts = [p for p in _list(data, "parts") if type(p) is dict]
@@ -157,6 +176,7 @@ def _finished(event: Mapping[str, Any], data: dict[str, Any]) -> list[tuple[Any,
         ops += _touches(event, [p for p in parts if p.get("kind") not in _ATOMIC], ("edit",))
     elif outcome == "unknown":
         ops += _touches(event, parts, None)
+    ops += _tried(event, data, outcome)
     from . import fold_fixes  # not for `quick`, which only wants to know the fold's version
 
     certain = succeeded(joins, len(parts)) if outcome == "ok" and parts else []

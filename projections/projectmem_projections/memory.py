@@ -56,6 +56,11 @@ class GateState(Protocol):
         """The keys of all edits that are failed attempts at failures that stand."""
         ...
 
+    def retried(self, cls: str, by: str) -> dict[str, list[list[int]]]:
+        """How tries of known failures of this class went, by asker (`self`, `other`): {state: [[failed again, went well] of
+        each age bucket of `projectmem_gate.odds`]}."""
+        ...
+
     def labels(self) -> list[dict[str, Any]]:
         """Labels in force, oldest first: {id, at, stream, seq, origin, session, label, target, pattern, effect, reason,
         review_at}."""
@@ -100,6 +105,8 @@ class MemoryState(FixRows):
         self._oks: dict[str, list[tuple[Any, ...]]] = {}  # family -> (at, stream, seq, key, id, text, session)
         self._seen: set[tuple[str, str]] = set()
         self._turns: dict[str, int] = {}
+        self._tried: dict[str, tuple[str, str, str, int, int]] = {}  # event id -> (class, by, state, age, again)
+        self._retried: dict[tuple[str, str], dict[tuple[str, int, int], int]] = {}
         self._labels: dict[str, dict[str, Any]] = {}
         self._unlabelled: set[str] = set()
         self._policies: list[tuple[Any, ...]] = []  # (at, stream, seq, id, data)
@@ -169,6 +176,12 @@ class MemoryState(FixRows):
     def _do_turn(self, session: str, turn: int) -> None:
         self._turns[session] = max(turn, self._turns.get(session, 0))
 
+    def _do_tried(self, id: str, cls: str, by: str, state: str, age: int, again: int) -> None:
+        if id not in self._tried:
+            self._tried[id] = (cls, by, state, age, again)
+            counts = self._retried.setdefault((cls, by), {})
+            counts[state, age, again] = counts.get((state, age, again), 0) + 1
+
     def _do_label(self, id: str, label: dict[str, Any]) -> None:
         self._labels[id] = label
 
@@ -236,6 +249,9 @@ class MemoryState(FixRows):
             found.setdefault(row[3], dict(zip(fields, row, strict=True)))
         return list(found.values())
 
+    def retried(self, cls: str, by: str) -> dict[str, list[list[int]]]:
+        return fold.retried((*what, count) for what, count in self._retried.get((cls, by), {}).items())
+
     def labels(self) -> list[dict[str, Any]]:
         return sorted((label for id, label in self._labels.items() if id not in self._unlabelled), key=fold.order)
 
@@ -275,6 +291,7 @@ class MemoryState(FixRows):
             policy=list(self._policies[-1]) if self._policies else None,
             erased=self._erased,
             hints=[[*words, key] for key, words in self._hint.items()],
+            tried=[[id, *row] for id, row in self._tried.items()],
             **self._fix_tables(),
         )
 

@@ -44,6 +44,9 @@ SCHEMA = (
     # The failed attempts of each track by the edit's key, with its hint words as they stand in `hint`.
     "CREATE TABLE suspect (key TEXT, track TEXT, w1 TEXT, w2 TEXT, w3 TEXT, PRIMARY KEY (key, track)) WITHOUT ROWID",
     "CREATE INDEX suspect_track ON suspect (track)",
+    # Tries of known failures and how they went, for the log's own odds.
+    "CREATE TABLE tried (id TEXT PRIMARY KEY, cls TEXT, by TEXT, state TEXT, age INTEGER, again INTEGER) WITHOUT ROWID",
+    "CREATE INDEX tried_cls ON tried (cls, by, state, age, again)",
     # Not folded from the log.
     "CREATE TABLE pending (n INTEGER PRIMARY KEY, session TEXT, call TEXT, data TEXT, UNIQUE (session, call))",
     "CREATE TABLE cache (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID",

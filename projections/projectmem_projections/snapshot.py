@@ -146,6 +146,9 @@ class Snapshot(FixTables, SnapshotFile):
             "INSERT INTO turn VALUES (?, ?) ON CONFLICT (session) DO UPDATE SET turn = max(turn, excluded.turn)", (session, turn)
         )
 
+    def _do_tried(self, id: str, cls: str, by: str, state: str, age: int, again: int) -> None:
+        self._db.execute("INSERT OR IGNORE INTO tried VALUES (?, ?, ?, ?, ?, ?)", (id, cls, by, state, age, again))
+
     def _do_label(self, id: str, label: dict[str, Any]) -> None:
         self._db.execute("REPLACE INTO label VALUES (?, ?)", (id, _encode(label)))
 
@@ -167,7 +170,7 @@ class Snapshot(FixTables, SnapshotFile):
         db.execute("PRAGMA secure_delete = ON")
         for id in fresh:
             db.execute("INSERT INTO erased VALUES (?)", (id,))
-            for table in ("touch", "ok", "label", "policy"):
+            for table in ("touch", "ok", "label", "policy", "tried"):
                 db.execute(f"DELETE FROM {table} WHERE id = ?", (id,))  # noqa: S608 - names from the line above
             found = db.execute("SELECT key, w1, w2, w3, open, data FROM history WHERE instr(data, ?)", (id,)).fetchall()
             for key, *row in found:
@@ -311,6 +314,13 @@ class Snapshot(FixTables, SnapshotFile):
             ).fetchall()
         return [dict(zip(fields, row, strict=True)) for row in rows]
 
+    def retried(self, cls: str, by: str) -> dict[str, list[list[int]]]:
+        with self._guard:
+            rows = self._db.execute(
+                "SELECT state, age, again, count(*) FROM tried WHERE cls = ? AND by = ? GROUP BY state, age, again", (cls, by)
+            ).fetchall()
+        return fold.retried(rows)
+
     def labels(self) -> list[dict[str, Any]]:
         with self._guard:
             rows = self._db.execute("SELECT data FROM label WHERE id NOT IN (SELECT id FROM unlabelled)").fetchall()
@@ -356,4 +366,5 @@ class Snapshot(FixTables, SnapshotFile):
                 made=db.execute("SELECT * FROM made"),
                 restored=db.execute("SELECT * FROM restored"),
                 suspects=db.execute("SELECT * FROM suspect"),
+                tried=db.execute("SELECT * FROM tried"),
             )

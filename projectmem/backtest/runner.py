@@ -19,7 +19,7 @@ from projectmem_projections.memory import MemoryState
 from projectmem.backtest.model import Problems, Repository, Step
 from projectmem.hook.drafts import finished_draft, proposed_draft
 from projectmem.hook.finish import judged, seen_again
-from projectmem.hook.judge import Unchanged, assess
+from projectmem.hook.judge import Unchanged, assess, tried
 
 STREAM = "backtest"
 KEY = b"backtest" * 4  # a fixed key: a backtest must give the same answer every time
@@ -52,6 +52,7 @@ class Replay:
         self.state = MemoryState()
         self.redactor = Redactor(KEY)
         self.seq = 0
+        self.tried: dict[str, Any] | None = None  # what the check of the running call saw
         self.where: dict[str, str] = {}  # event id -> the transcript's own name of the call
 
     def step(self, step: Step) -> dict[str, Any] | None:
@@ -68,6 +69,7 @@ class Replay:
         self.summary.calls += 1
         self.summary.unparsed += not action.parsed
         cursor = self.state.cursor()
+        self.tried = None
         decision = self._judge(step, call, action, cursor) if step.judged else NO_OBJECTION
         outcome = self._learn(step, call, action, cursor) if step.finished else ""
         if not step.judged:
@@ -84,6 +86,7 @@ class Replay:
     def _judge(self, step: Step, call: dict[str, Any], action: Any, cursor: dict[str, int]) -> Decision:
         session = Session(call["session"], call["agent"], call["harness"], call["call"], call["turn"])
         decision, facts, records = assess(self.state, action, session, Unchanged(), self.policy, step.at)
+        self.tried = tried(decision, records, facts, session, self.policy, step.at)
         if records or decision.verdict != ALLOW:
             draft = proposed_draft(
                 call, action, decision, facts, session, policy_hash=self.policy.hash, now=step.at, as_of=cursor
@@ -96,7 +99,7 @@ class Replay:
         self.summary.outcomes[outcome.outcome] += 1
         if outcome.cls:
             self.summary.classes[outcome.cls] += 1
-        self._apply(finished_draft(call, action, outcome, FACTS, at=step.at + 1, as_of=cursor), step)
+        self._apply(finished_draft(call, action, outcome, FACTS, at=step.at + 1, as_of=cursor, tried=self.tried), step)
         return outcome.outcome
 
     def _apply(self, draft: dict[str, Any], step: Step) -> None:

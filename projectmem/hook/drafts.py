@@ -51,8 +51,10 @@ def finished_draft(
     origin: str = "observed",
     source: str = "hook",
     causes: Sequence[str] = (),
+    tried: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """An `action.finished` draft. `as_of` is the log position of a check that found no candidate, None if unknown."""
+    """An `action.finished` draft. `as_of` is the log position of a check that found no candidate, None if unknown; `tried`
+    what kind of try of a known failure the check saw in it (judge.tried)."""
     text, sha = input_text(call)
     failed = outcome.outcome == "failed"
     culprit = action.parts[outcome.culprit] if failed and 0 <= outcome.culprit < len(action.parts) else None
@@ -81,6 +83,7 @@ def finished_draft(
         "turn": _turn(call),
         "source": source,
         **_verified(call, action, outcome, culprit),
+        "tried": dict(tried) if tried else None,
     }
     return _draft("action.finished", at, call, origin, causes, data)
 

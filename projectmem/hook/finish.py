@@ -104,7 +104,8 @@ def _draft(place: Place, state: Snapshot, call: Call, before: dict[str, Any], no
     facts = disk_facts(place, state, action, outcome, call["output"], now) if outcome.outcome == "failed" else {}
     as_of = before.get("as_of") if isinstance(before.get("as_of"), dict) else None
     causes = [before["proposed"]] if before.get("proposed") else []
-    return finished_draft(call, action, outcome, facts, at=now, as_of=as_of, causes=causes), action
+    tried = before.get("tried") if isinstance(before.get("tried"), dict) else None
+    return finished_draft(call, action, outcome, facts, at=now, as_of=as_of, causes=causes, tried=tried), action
 
 
 def judged(call: Call, action: Action, before: dict[str, Any]) -> Outcome:

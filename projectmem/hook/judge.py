@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         def changes(self, since: int, limit: int = 64, paths: Sequence[str] = ()) -> Sequence[Change]: ...
         def ok_after(self, family: str, at: int, limit: int = 8) -> Sequence[Any]: ...
         def labels(self) -> Sequence[Any]: ...
+        def retried(self, cls: str, by: str) -> Mapping[str, Sequence[Sequence[int]]]: ...
         def attempts(self, keys: Sequence[str], as_of: Mapping[str, int] | None = None) -> Sequence[Any]: ...
 
     class Workspace(Protocol):
@@ -65,7 +66,7 @@ def assess(
         return Decision(ALLOW), {}, []
     from projectmem_gate.decide import decide
 
-    facts = {record.id: gather(state, record, workspace) for record in records}
+    facts = {record.id: gather(state, record, workspace, session.session) for record in records}
     return decide(action, records, facts, session, policy, now, labels=labels, asks=asks), facts, records
 
 
@@ -107,16 +108,47 @@ def _records(found: Mapping[str, Sequence[Any]], now: int) -> list[Any]:
     return records
 
 
-def gather(state: State, record: Any, workspace: Workspace) -> dict[str, Any]:
-    """Facts of one record, read only because it is a candidate: workspace comparison, changes on record, the remedy."""
+def gather(state: State, record: Any, workspace: Workspace, session: str = "") -> dict[str, Any]:
+    """Facts of one record, read only because it is a candidate: workspace comparison, changes on record, the remedy, and how
+    such tries of this class and this kind of asker went in this log."""
     facts = dict(workspace.compare(record.facts or {}))
     # From the first kept try on: what came between earlier tries tells a flaky action from a mended one.
     since = min(record.at, record.trail[0][0]) if record.trail else record.at
     since = min(since, record.fix["since"]) if record.fix else since
     facts["changes"] = [[c.type, c.subject, c.at] for c in state.changes(since, MAX_CHANGES, record.paths)]
     facts["remedy"] = _remedy(state, record)
+    retried = state.retried(record.cls, asker(record, session))
+    if retried:
+        facts["retried"] = {name: [list(row) for row in rows] for name, rows in retried.items()}
     facts["family_ok"] = bool(record.family and state.ok_after(record.family, record.at, 1))
     return facts
+
+
+def asker(record: Any, session: str) -> str:
+    """`self` where the session that failed asks again, `other` else."""
+    return "self" if session and session == record.session else "other"
+
+
+def tried(
+    decision: Decision, records: Sequence[Any], facts: Mapping[str, Any], session: Session, policy: Policy, now: int
+) -> dict[str, Any] | None:
+    """What kind of try this call is, to be recorded with its outcome: {class, state, age, by} of the record that decided,
+    else of the newest candidate. None where there is none. The log's own odds are counted from these."""
+    found = [r for r in records if not r.fix and r.id == decision.record] or sorted(
+        (r for r in records if not r.fix), key=lambda r: (-r.at, r.id)
+    )
+    if not found:
+        return None
+    from projectmem_gate import freshness, odds
+
+    record = found[0]
+    state, _ = freshness.judge(record, facts.get(record.id), now, session=session.session, cooldown=policy.cooldown)
+    return {
+        "class": record.cls,
+        "state": state,
+        "age": odds.age_bucket(now - record.at),
+        "by": asker(record, session.session),
+    }
 
 
 def _remedy(state: State, record: Any) -> dict[str, str] | None:

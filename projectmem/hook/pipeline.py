@@ -92,7 +92,7 @@ def _check(place: Place, state: Snapshot, payload: Payload, call: Call, now: int
     from projectmem.hook import claude_code as adapter
     from projectmem.hook import drafts
     from projectmem.hook.facts import Disk
-    from projectmem.hook.judge import assess
+    from projectmem.hook.judge import assess, tried
     from projectmem.hook.state import identified, policy_hash, policy_of, record, turn_of
     from projectmem.place import env
 
@@ -116,7 +116,8 @@ def _check(place: Place, state: Snapshot, payload: Payload, call: Call, now: int
         )
         events = record(place, state, [draft], now)
         left = {"t0": now, "verdict": decision.verdict, "reason": decision.reason, "refused": adapter.refuses(reply)}
-        note(state, call, {**left, "proposed": events[-1]["id"] if events else ""})
+        kind = tried(decision, records, facts, asker, policy, now)
+        note(state, call, {**left, "tried": kind, "proposed": events[-1]["id"] if events else ""})
     return reply
 
 

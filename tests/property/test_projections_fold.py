@@ -48,6 +48,7 @@ def finished(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
         "parts": some,
         "failed_key": draw(st.sampled_from([whole, *(p["key"] for p in some)])) if outcome == "failed" else "",
         "outcome": outcome,
+        "tried": draw(st.sampled_from([None, None, {"class": "test", "state": "same", "age": 1, "by": "self"}, {"age": 9}])),
         "exit_code": draw(st.sampled_from([None, 0, 1])),
         "class": "test",
         "signature": draw(st.sampled_from(["x", "y"])),
