@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test fast checks bench nightly lock clean
+.PHONY: demo test fast checks score bench nightly lock clean
 
 demo: $(READY) ## the main job, end to end, in a temporary repository
 	@$(BIN)/projectmem demo
@@ -20,6 +20,9 @@ checks: $(READY) ## style, types and the direction of imports
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+
+score: $(READY) ## the gate on the shared transcripts, written into gate/README.md
+	$(BIN)/python -m tests.bench.backtest --write
 
 bench: $(READY) ## figures as ratios within one run
 	$(BIN)/python -m tests.bench

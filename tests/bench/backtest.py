@@ -1,9 +1,10 @@
-"""The gate on real transcripts, scored: `python -m tests.bench.backtest`. Needs the shared data (PROJECTMEM_SHARED).
+"""The gate on real transcripts, scored: `python -m tests.bench.backtest [--write]`. Needs the shared data (PROJECTMEM_SHARED).
 
 As labelled, then with the labels of labels.json corrected (its reasons are beside them): failures that an output filter
-hid count as failures, pairs that are not the same action are left out, and two moments count as changed. Then each source
-alone, with the scorer's 95 % Wilson intervals. The corrections were drawn up with the gate's answers in view, so the first
-column is the one to believe and the second says how much of its gap lies in the labels.
+hid count as failures, pairs that are not the same action are left out, and two moments count as changed. Beside it what
+simpler gates would say (baselines.py), then each source alone and all others without it, with 95 % Wilson intervals. The
+corrections were drawn up with the gate's answers in view, so the first column is the one to believe and the second says how
+much of its gap lies in the labels. `--write` puts the tables into gate/README.md.
 """
 
 from __future__ import annotations
@@ -14,55 +15,138 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from projectmem.backtest.run import run_backtest
+from tests.bench import baselines
 
 REPO = Path(__file__).resolve().parents[2]
 SHARED = Path(os.environ.get("PROJECTMEM_SHARED", REPO.parent / "shared")) / "eval"
 LABELS = Path(__file__).with_name("labels.json")
-HEADLINE = {
+PAGE = REPO / "gate" / "README.md"
+BEGIN, END = "<!-- score: written by `python -m tests.bench.backtest --write` -->", "<!-- score: end -->"
+FIGURES = {
     "nothing_changed_recall": "nothing changed: recall",
-    "nothing_changed_precision": "nothing changed: precision",
+    "nothing_changed_precision": "precision",
     "after_change_recall": "after a change: recall",
-    "after_change_precision": "after a change: precision",
+    "after_change_precision": "precision",
     "false_alarms_in_fix_and_retest": "false alarms in fix-and-retest",
 }
+Key = tuple[str, int]
+Moments = Sequence[dict[str, Any]]
 
 
 def main() -> Iterator[str]:
-    """The score table, a line at a time."""
+    """The tables, a line at a time."""
     if not (SHARED / "score.py").is_file():
         yield f"no shared data at {SHARED} (set PROJECTMEM_SHARED)"
         return
     with tempfile.TemporaryDirectory() as folder:
         verdicts = Path(folder, "verdicts.jsonl")
         summary = run_backtest(sorted((SHARED / "steps").glob("*.gz")), "steps", verdicts=verdicts)
-        yield f"{summary.calls:,} calls, {summary.calls / summary.seconds:,.0f} a second, {summary.problems.count} problems"
-        labelled = _moments()
-        corrected = Path(folder, "corrected.jsonl")
-        corrected.write_text("".join(json.dumps(m) + "\n" for m in _corrected(labelled)))
-        scores = [_score(SHARED / "opportunities.jsonl.gz", verdicts), _score(corrected, verdicts)]
-        yield f"{'':34}{'as labelled':32}labels corrected"
-        for field, name in HEADLINE.items():
-            yield f"{name:34}" + "".join(f"{_figure(score['headline'][field]):32}" for score in scores).rstrip()
-        outside = scores[0]["headline"]["spoken_outside_opportunities_per_1000_calls"]
-        success, failure = outside["before_success"], outside["before_failure"]
-        yield f"spoken elsewhere, per 1,000 calls: {success} before a success, {failure} before a failure"
-        yield f"asks and denials, by the harness's own mark: {scores[0]['strong_verdicts']}"
-        yield f"spoken before, by what the output shows: { {f'{o} ({v})': n for (v, o), n in sorted(summary.spoken.items())} }"
-        yield from _sources(labelled, verdicts, Path(folder))
+        rows = [json.loads(line) for line in verdicts.read_text().splitlines()]
+        score = _score(SHARED / "opportunities.jsonl.gz", verdicts)
+    ours = {(r["traj_id"], r["step"]) for r in rows if r["verdict"] != "allow"}
+    labelled = _moments()
+    corrected = _corrected(labelled)
+    if {k: v and v[0] for k, v in score["headline"].items() if k in FIGURES} != {
+        k: v and round(v[0], 4) for k, v in figures(labelled, ours).items()
+    }:
+        raise AssertionError("these tables and score.py disagree")
+    yield f"{summary.calls:,} calls of six sources, {len(labelled)} labelled moments. A figure: the value, its 95 % interval."
+    yield ""
+    yield from _overview(labelled, corrected, ours)
+    yield ""
+    yield from _by_source(corrected, ours)
+    yield ""
+    yield from _notes(score, summary.spoken)
 
 
-def _sources(moments: list[dict[str, Any]], verdicts: Path, folder: Path) -> Iterator[str]:
-    """Each source alone: a number that was chosen must not rest on one of them."""
-    for source in sorted({m["source"] for m in moments}):
-        own = folder / "own.jsonl"
-        own.write_text("".join(json.dumps(m) + "\n" for m in _corrected(moments) if m["source"] == source))
-        head = _score(own, verdicts)["headline"]
-        yield f"{source} (corrected): " + "; ".join(f"{name} {_figure(head[field])}" for field, name in HEADLINE.items())
+def _overview(labelled: Moments, corrected: Moments, ours: set[Key]) -> Iterator[str]:
+    failed = _failed_steps()
+    others = baselines.spoken(SHARED / "steps", labelled)
+    moments = {(m["traj_id"], m["step"]) for m in labelled}
+    yield "| gate | " + " | ".join(FIGURES.values()) + " | before a success elsewhere, per 1,000 calls |"
+    yield "|---" * (len(FIGURES) + 2) + "|"
+    for name, spoken, rows in [
+        ("**this one, as labelled**", ours, labelled),
+        ("this one, labels corrected", ours, corrected),
+        *[(name, spoken, labelled) for name, spoken in others.items()],
+    ]:
+        elsewhere = sum(not failed[key] for key in spoken - moments if key in failed)
+        yield f"| {name} | {_cells(figures(rows, spoken))} | {1000 * elsewhere / len(failed):.2f} |"
+
+
+def _by_source(corrected: Moments, ours: set[Key]) -> Iterator[str]:
+    yield "Labels corrected, each source alone, and all the others without it:"
+    yield ""
+    yield "| source | " + " | ".join(FIGURES.values()) + " |"
+    yield "|---" * (len(FIGURES) + 1) + "|"
+    for source in sorted({m["source"] for m in corrected}):
+        yield f"| {source} | {_cells(figures([m for m in corrected if m['source'] == source], ours))} |"
+        yield f"| *without it* | {_cells(figures([m for m in corrected if m['source'] != source], ours))} |"
+
+
+def _notes(score: dict[str, Any], spoken: Counter[tuple[str, str]]) -> Iterator[str]:
+    said = ", ".join(
+        f"{n} {verdict} before what {_ENDS.get(outcome, outcome)}" for (verdict, outcome), n in sorted(spoken.items())
+    )
+    yield f"By what the output shows: {said}. Asks and denials by the harness's own mark: {score['strong_verdicts'] or 'none'}."
+    yield ""
+    yield "Labels found wrong, and why:"
+    yield ""
+    for name, group in json.loads(LABELS.read_text()).items():
+        yield f"- *{name}* ({len(group['ids'])}): {group['why']}: {' '.join(group['ids'])}"
+
+
+_ENDS = {"ok": "went well", "failed": "failed", "cancelled": "was cancelled"}
+
+
+def figures(moments: Moments, spoken: set[Key]) -> dict[str, tuple[float, float, float] | None]:
+    """The headline of score.py for any moments and any set of calls that were spoken before."""
+    count: Counter[tuple[str, str, bool]] = Counter()
+    for m in moments:
+        change = {"no_mutation": "same", "edit_between": "edit"}.get(m["between"], "other")
+        if change == "edit" and m["scope"] != "session":
+            change = "other"
+        count[change, m["label"], (m["traj_id"], m["step"]) in spoken] += 1
+
+    def of(changes: Iterable[str], label: str, said: bool) -> int:
+        return sum(count[c, label, said] for c in changes)
+
+    same, changed, loop = ("same",), ("edit", "other"), ("edit",)
+    out: dict[str, tuple[float, float, float] | None] = {}
+    for name, group in (("nothing_changed", same), ("after_change", changed)):
+        hit = of(group, "fails", True)
+        out[f"{name}_recall"] = wilson(hit, hit + of(group, "fails", False))
+        out[f"{name}_precision"] = wilson(hit, hit + of(group, "succeeds", True))
+    total = sum(of(loop, label, said) for label in ("fails", "succeeds") for said in (True, False))
+    out["false_alarms_in_fix_and_retest"] = wilson(of(loop, "succeeds", True), total)
+    return out
+
+
+def wilson(k: int, n: int, z: float = 1.96) -> tuple[float, float, float] | None:
+    """(share, low, high): Wilson's score interval; None of nothing."""
+    if not n:
+        return None
+    p, d = k / n, 1 + z * z / n
+    centre, half = (p + z * z / (2 * n)) / d, z * (p * (1 - p) / n + z * z / (4 * n * n)) ** 0.5 / d
+    return p, max(0.0, centre - half), min(1.0, centre + half)
+
+
+def _cells(found: dict[str, tuple[float, float, float] | None]) -> str:
+    return " | ".join("-" if v is None else f"{v[0]:.3f} ({v[1]:.2f}-{v[2]:.2f})" for v in found.values())
+
+
+def _failed_steps() -> dict[Key, bool]:
+    """Every call, and whether its harness marked it as failed."""
+    return {
+        (s["traj_id"], s["step"]): bool(s["is_error"]) and s["error_kind"] not in baselines.NOT_A_FAILURE
+        for s in baselines.steps(SHARED / "steps")
+    }
 
 
 def _moments() -> list[dict[str, Any]]:
@@ -70,7 +154,7 @@ def _moments() -> list[dict[str, Any]]:
         return [json.loads(line) for line in file]
 
 
-def _corrected(moments: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _corrected(moments: Moments) -> list[dict[str, Any]]:
     groups = {name: set(group["ids"]) for name, group in json.loads(LABELS.read_text()).items()}
     out = []
     for moment in moments:
@@ -90,10 +174,17 @@ def _score(opportunities: Path, verdicts: Path) -> dict[str, Any]:
     return scored
 
 
-def _figure(value: list[float] | None) -> str:
-    return "-" if value is None else f"{value[0]:.3f} ({value[1]:.2f} to {value[2]:.2f})"
+def write(lines: Sequence[str], page: Path = PAGE) -> None:
+    """Put the tables between the marks of the page. Raises ValueError where the marks are not there."""
+    text = page.read_text(encoding="utf-8")
+    head, tail = text.index(BEGIN) + len(BEGIN), text.index(END)
+    page.write_text(text[:head] + "\n\n" + "\n".join(lines) + "\n\n" + text[tail:], encoding="utf-8")
 
 
 if __name__ == "__main__":
+    table = []
     for row in main():
         print(row)
+        table.append(row)
+    if "--write" in sys.argv[1:] and len(table) > 1:
+        write(table)
