@@ -4,7 +4,8 @@ FACTS, as recorded in `action.finished`:
     head      commit of HEAD, `none` outside git and before the first commit, "" where it cannot be read
     deps      {path: mark} of manifests, lock files and install marks in the root and the call's folder
     files     {path: mark} of at most 64 files: named by the command, by its output, or edited lately
-    tools     {program: mark} where a program was not found
+    tools     {program: mark} of the programs it ran and what they stand on (surroundings.py)
+    env       {name: set | unset} of the environment variables it speaks of: names, never values
     worktree  git's name of the linked worktree, "" in the main one
 Paths are root-relative POSIX, absolute outside the root. A mark is 16 hex digits of the content's SHA-256, `absent`,
 `~size-mtime` for what is too big to hash, `/` + 16 hex digits of names and sizes for a folder, "" for what cannot be read.
@@ -16,9 +17,12 @@ import os
 
 from projectmem_logs.digest import sha256_hex
 
+from projectmem.hook import surroundings
+from projectmem.place import env
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
     from typing import Any
 
     from projectmem_gate.model import Action
@@ -74,9 +78,16 @@ class Disk:
         return found
 
     def record(
-        self, action: Action, output: str = "", edited: Iterable[str] = (), *, tools: Iterable[str] = ()
+        self,
+        action: Action,
+        output: str = "",
+        edited: Iterable[str] = (),
+        *,
+        tools: Iterable[str] = (),
+        variables: Iterable[str] = (),
     ) -> dict[str, Any]:
-        """FACTS at a failure of `action`, which said `output`; `edited` are root-relative paths edited lately."""
+        """FACTS at a failure of `action`, which said `output`; `edited` are root-relative paths edited lately, `tools` and
+        `variables` names of programs and of environment variables."""
         root = self.place.root
         deps = _dep_paths(root, action.cwd)
         named = [p for part in action.parts for p in part.paths]
@@ -89,7 +100,8 @@ class Disk:
             "head": self.head(),
             "deps": {p: self.mark(p) for p in deps},
             "files": {p: self.mark(p) for p in files},
-            "tools": {t: find_program(t, self.search_path) for t in list(tools)[:8]},
+            "tools": {t: surroundings.mark(t, self.search_path) for t in list(tools)[: surroundings.TOOLS_MAX]},
+            "env": {name: self._variable(name) for name in list(variables)[: surroundings.NAMES_MAX]},
             "worktree": self.place.worktree,
         }
 
@@ -105,6 +117,7 @@ class Disk:
             "files": files,
             "changed_files": changed[:CHANGED_SHOWN],
             "tools": self._tools(recorded.get("tools")),
+            "env": self._variables(recorded.get("env")),
             "here": "same" if worktree is None or worktree == self.place.worktree else "elsewhere",
         }
 
@@ -121,9 +134,18 @@ class Disk:
         return ("changed" if changed else "unknown" if unknown else "same"), changed
 
     def _tools(self, recorded: Any) -> str:
-        if not isinstance(recorded, dict) or not recorded:
+        if not isinstance(recorded, dict) or not recorded or not self.search_path:
             return "unknown"
-        return "same" if all(find_program(str(t), self.search_path) == mark for t, mark in recorded.items()) else "changed"
+        same = all(surroundings.same_tool(str(t), str(mark), self.search_path) for t, mark in recorded.items())
+        return "same" if same else "changed"
+
+    def _variables(self, recorded: Any) -> str:
+        if not isinstance(recorded, dict):
+            return "same"
+        return "same" if all(self._variable(str(name)) == mark for name, mark in recorded.items()) else "changed"
+
+    def _variable(self, name: str) -> str:
+        return surroundings.SET if env(name) else surroundings.UNSET
 
 
 def head_of(git_dir: str, common_dir: str) -> str:
@@ -308,13 +330,6 @@ def find_program(name: str, search_path: str) -> str:
         if folder and os.access(path, os.X_OK) and os.path.isfile(path):
             return path
     return ABSENT
-
-
-def missing_programs(action: Action, cls: str) -> Sequence[str]:
-    """The programs whose absence may be what failed: first words of the action's parts, for a command that was not found."""
-    if cls != "command-not-found":
-        return ()
-    return [part.text.split(" ", 1)[0] for part in action.parts if part.kind == "sh" and part.text and not part.trivial]
 
 
 def _read(path: str, limit: int) -> str:

@@ -141,11 +141,13 @@ def seen_again(state: State, call: Call, action: Action, outcome: Outcome) -> Ou
 
 def disk_facts(place: Place, state: Snapshot, action: Action, outcome: Outcome, output: str, now: int) -> dict[str, Any]:
     """FACTS of a failure that has just happened (see facts.py)."""
-    from projectmem.hook.facts import Disk, missing_programs
+    from projectmem.hook import surroundings
+    from projectmem.hook.facts import Disk
     from projectmem.place import env
 
     edits = [c.subject for c in state.changes(now - RECENT_EDITS_US, RECENT_EDITS_MAX) if c.type == "edit" and c.subject]
-    return Disk(place, env("PATH")).record(action, output, edits, tools=missing_programs(action, outcome.cls))
+    tools, variables = surroundings.programs_of(action), surroundings.variables_of(action, output)
+    return Disk(place, env("PATH")).record(action, output, edits, tools=tools, variables=variables)
 
 
 def _spoken(place: Place, state: Snapshot, call: Call, action: Action, now: int) -> list[str]:
@@ -155,12 +157,13 @@ def _spoken(place: Place, state: Snapshot, call: Call, action: Action, now: int)
     from projectmem.hook.facts import Disk
     from projectmem.hook.judge import assess
     from projectmem.hook.state import policy_of
+    from projectmem.place import env
 
     policy = policy_of(state)
     if getattr(policy, "mode", "") == "observe":
         return []
     asker = Session(call["session"], call["agent"], call["harness"], call["call"], turn_of(state, call["session"]))
-    decision, _, _ = assess(state, action, asker, Disk(place), policy, now)
+    decision, _, _ = assess(state, action, asker, Disk(place, env("PATH")), policy, now)
     if decision.verdict == "allow" or not decision.reason:
         return []
     from projectmem_gate.reason import told_afterwards
