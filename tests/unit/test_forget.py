@@ -23,7 +23,7 @@ from projectmem.cli import app as cli
 from projectmem.hook import entry
 
 SECRET = 'Kilimanjaro "4711" expedition'
-COULD_NOT = 3
+USAGE, COULD_NOT = 2, 3
 
 
 class World:
@@ -244,7 +244,7 @@ def test_an_agent_may_not_forget_and_nothing_is_meant_by_nothing(world: World, m
     """A look is free; and an erasure that means everything is refused."""
     world.spread()
     for args in ((), ("--text", "abc"), ("--path", "../x"), ("--path", ".")):
-        world("forget", *args, "--yes", code=COULD_NOT)
+        world("forget", *args, "--yes", code=USAGE)
     monkeypatch.setattr(caller, "origin", lambda: "agent")
     before = world.holding()
     assert world.json("forget", "--text", SECRET)["direct"]
