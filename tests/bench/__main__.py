@@ -38,7 +38,7 @@ def machine() -> list[str]:
     versions = ", ".join(f"{name} {metadata.version(name)}" for name in names)
     load = f", load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
     return [
-        f"{time.strftime('%Y-%m-%d')}: Python {platform.python_version()}, {platform.system()} {platform.release()}"
+        f"{time.strftime('%Y-%m-%d')}: Python {platform.python_version()}, {platform.system()}"
         f" {platform.machine()}, {os.cpu_count()} processors{load}; {versions}"
     ]
 
