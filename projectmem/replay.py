@@ -213,10 +213,15 @@ class _Checker:
 
             from projectmem_gate.identify import identify
 
+            from projectmem.hook.naming import naming
+            from projectmem.place import locate
+
+            place = locate(self.root)
             try:
                 cwd = os.path.normpath(os.path.join(self.root, data["cwd"]))
                 given, harness = json.loads(data["input"]), data["session"].get("harness", "")
-                again: Action = identify(data["tool"], given, root=self.root, cwd=cwd, harness=harness, resolve=os.path.realpath)
+                names = naming(place) if place is not None else {}
+                again: Action = identify(data["tool"], given, root=self.root, cwd=cwd, harness=harness, **names)
             except ValueError:  # cut to its first characters
                 return action_of(data)
             if again.key == data["key"]:
