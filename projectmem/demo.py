@@ -20,6 +20,7 @@ from projectmem import output
 from projectmem.errors import ProjectmemError
 
 WIDTH = 98
+TOLD_MS = 120_000  # what the scripted harness says a failing build took: only then is a refusal worth a turn
 BROKEN = "def gross(net, rate):\n    return net * (1 + rate\n"
 MENDED = "def gross(net, rate):\n    return net * (1 + rate)\n"
 BUILD = """import sys
@@ -79,6 +80,8 @@ def _play(folder: str, say: Callable[[str], None], paint: output.Paint) -> None:
     answer = second.before("Bash", {"command": other})
     spoken = _spoken(answer)
     _expect(bool(spoken), "the gate must speak before the same build runs again with nothing changed", answer)
+    refused = ((answer or {}).get("hookSpecificOutput") or {}).get("permissionDecision") == "deny"
+    _expect(refused, "a build that takes minutes and failed twice must be refused once", answer)
     say(f"   $ {other}" + paint("dim", "      (other words, same action)"))
     say(paint("yellow", f"   The gate {_landed(answer)}:"))
     for line in _wrapped(spoken):
@@ -162,7 +165,7 @@ def _shown(say: Callable[[str], None], text: str, code: int) -> None:
     say(f"   $ {COMMAND}")
     for line in text.strip().splitlines()[:4]:
         say(f"   {output.safe(line, limit=WIDTH - 4)}")
-    say(f"   exit {code}")
+    say(f"   exit {code}, after {TOLD_MS // 60_000} minutes as this story tells it")
 
 
 def _wrapped(text: str) -> list[str]:
@@ -259,7 +262,7 @@ class AgentSession:
         error = f"Exit code {done.returncode}\n{text}"
         call = {"tool_name": "Bash", "tool_input": tool_input, "tool_use_id": self._call()}
         if done.returncode:
-            self.fire("PostToolUseFailure", {**call, "error": error, "is_interrupt": False, "duration_ms": 2100})
+            self.fire("PostToolUseFailure", {**call, "error": error, "is_interrupt": False, "duration_ms": TOLD_MS})
         else:
             self.fire("PostToolUse", {**call, "tool_response": {"stdout": text, "stderr": "", "interrupted": False}})
         self.fire("PostToolBatch", {"tool_calls": [{**call, "tool_response": error if done.returncode else text}]})
