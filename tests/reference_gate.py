@@ -118,7 +118,8 @@ def objection(action: Any, key: str, entries: Any, facts: Any, session: Any, pol
         return None
     trail = [e for e in sorted(entries, key=order) if e["t"] in ("fail", "ok")]
     turns = [(a, b) for a, b in pairwise(trail) if a["t"] != b["t"]]
-    flaky = sum(not any(a["at"] < c <= b["at"] for c in changed_at) for a, b in turns) >= 2
+    turned = sum(not any(a["at"] < c <= b["at"] for c in changed_at) for a, b in turns)
+    flaky = turned >= 2 and run < turned + 2
     weak = last["origin"] != "observed" or state != "same" or flaky or guarded or cls == "unknown" or at > now + 300 * S
     stale = not pinned and now >= at + policy.ttl_ask[cls]
     verdict = "warn"

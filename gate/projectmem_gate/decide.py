@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from projectmem_gate.model import Action, Part, Session
     from projectmem_gate.policy import Policy
 
-ENGINE = "3"  # changes whenever equal inputs may give another decision
+ENGINE = "4"  # changes whenever equal inputs may give another decision
 FUTURE_US = 300_000_000  # a record dated further ahead than this may warn at most
 REPEAT_US = 2_000_000  # a repeat this long after an ask is meant, where batches cannot be told apart
 OBSERVE = "observe."  # prefix of the rule where the mode says not to speak
@@ -304,6 +304,8 @@ def _ignored(action: Action, index: int) -> bool:
 def _own_history(record: Record, facts: Mapping[str, Any]) -> tuple[int, int, bool]:
     """(identical failures in a row, successes right after a failure, flaky), each only where nothing changed between.
 
+    Flaky: the outcome turned at least twice by itself, and no run of failures since is too long for that. What turns by a
+    coin's toss fails four times in a row one time in sixteen; whatever was unseen then, it no longer turns.
     facts["since"] (us) says from when on the changes are complete; before it no success counts against the record.
     """
     relevant = [
@@ -322,7 +324,8 @@ def _own_history(record: Record, facts: Mapping[str, Any]) -> tuple[int, int, bo
         for (a_at, a, _), (b_at, b, _) in zip(record.trail, record.trail[1:], strict=False):
             if a == "fail" and b == "ok" and a_at >= since and not any(a_at < c <= b_at for c in relevant):
                 recovered += 1
-    return identical, recovered, history.alternations(record.trail, relevant) >= 2
+    turns = history.alternations(record.trail, relevant)
+    return identical, recovered, 2 <= turns > identical - 2
 
 
 # --- a repeated ask ------------------------------------------------------------------------------------------------

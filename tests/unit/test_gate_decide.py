@@ -140,6 +140,9 @@ def test_unknown_facts_and_flaky_actions_warn_at_most() -> None:
     assert decide(one(), [record], {}, Session("s1"), ENFORCE, NOW).rule == "repeat.unknown"
     trail = [(NOW - i * MINUTE, t, "") for i, t in ((5, "fail"), (4, "ok"), (1, "fail"))]
     assert answer(failed(identical=3, streak=3, trail=trail), policy=ENFORCE).rule == "repeat.flaky"
+    runs = [NOW - i * SECOND for i in (40, 30, 20, 10)]
+    long = failed(identical=4, streak=4, runs=runs, trail=[*trail[:2], *((at, "fail", "") for at in runs)])
+    assert answer(long, policy=ENFORCE).rule == "repeat.denied", "four in a row are no longer now and then"
     mended = UNCHANGED | {"changes": [["edit", "a.py", NOW - 270 * SECOND], ["edit", "a.py", NOW - 200 * SECOND]]}
     assert answer(failed(identical=3, streak=3, trail=trail), policy=ENFORCE, facts=mended).rule == "repeat.denied"
 
