@@ -6,6 +6,7 @@ import os
 import shutil
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -302,7 +303,7 @@ def test_damage_in_the_middle_is_read_around(home: str) -> None:
 def test_noise_a_foreign_database_and_another_version_are_refused(tmp_path: Path) -> None:
     noise, foreign, newer = (str(tmp_path / n) for n in ("noise", "foreign", "newer"))
     Path(noise).write_bytes(b"not a database, but long enough to look at " * 50)
-    with sqlite3.connect(foreign) as db:
+    with closing(sqlite3.connect(foreign)) as db, db:
         db.execute("CREATE TABLE other (a)")
     db.close()
     Snapshot(newer).close()
