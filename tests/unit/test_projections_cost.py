@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,14 +26,16 @@ def event(n: int, seq: int, outcome: str = "failed") -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def snapshots(tmp_path_factory: pytest.TempPathFactory) -> tuple[Snapshot, Snapshot]:
+def snapshots(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Snapshot, Snapshot]]:
     folder: Path = tmp_path_factory.mktemp("cost")
     both = []
     for count in (FEW, MANY):
         snapshot = Snapshot(str(folder / f"{count}"))
         snapshot.apply([event(n, n + 1) for n in range(count)])
         both.append(snapshot)
-    return both[0], both[1]
+    yield both[0], both[1]
+    for snapshot in both:
+        snapshot.close()
 
 
 def steps(snapshot: Snapshot, action: Callable[[Snapshot], Any]) -> int:
