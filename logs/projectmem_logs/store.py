@@ -60,6 +60,7 @@ class LogStore:
         self._spool_folder = os.path.join(self.home, "spool")
         self._spool_empty_at = -1
         self._retired: tuple[str, str, int, str] | None = None
+        self._inherited = False  # whether the end of the stream was written by somebody else, or before a restart
 
     # -- public -------------------------------------------------------------------------------------------------------
 
@@ -179,7 +180,7 @@ class LogStore:
             self._writer.retire(stream, why)
             self._retired = (stream, position.segment, position.tail.damage, position.tail.why)
             return False
-        self._position = position
+        self._position, self._inherited = position, True
         return True
 
     def _heal_and_drain(self, now: int) -> list[Event]:
@@ -316,6 +317,8 @@ class LogStore:
         try:
             if not start:  # the name first: a segment with bytes in it is one whose name is durable
                 files.sync_dir(self._folder())
+            elif self._inherited:  # whoever wrote this end may have been stopped before it was durable: nothing may follow
+                files.sync_data(fd)  # what could still go (with nothing to write, this costs next to nothing)
             files.write_all(fd, data)
             files.sync_data(fd)
         except OSError as e:
@@ -326,7 +329,7 @@ class LogStore:
             ) from e
         position.size = start + len(data)
         position.tail.seq, position.tail.hash, position.tail.state, position.tail.ids = last, hash, CLEAN, ids
-        self._signature = files.signature_of(fd)
+        self._signature, self._inherited = files.signature_of(fd), False
 
     def _undo(self, fd: int, start: int) -> None:
         """After a failed write or sync: cut what may be there, and trust nothing remembered about the file."""
