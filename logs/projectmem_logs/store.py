@@ -309,6 +309,8 @@ class LogStore:
         if not position.segment or full or position.sealed:
             self._begin_segment(segment_name(first))
         fd, start = self._open(), position.size
+        if self._inherited and start:
+            self._settle(fd)
         if files.size_of(fd) != start:  # cannot happen while everybody takes the lock; writing now would fork the chain
             self.close()
             raise AppendError(
@@ -317,8 +319,6 @@ class LogStore:
         try:
             if not start:  # the name first: a segment with bytes in it is one whose name is durable
                 files.sync_dir(self._folder())
-            elif self._inherited:  # whoever wrote this end may have been stopped before it was durable: nothing may follow
-                files.sync_data(fd)  # what could still go (with nothing to write, this costs next to nothing)
             files.write_all(fd, data)
             files.sync_data(fd)
         except OSError as e:
@@ -330,6 +330,19 @@ class LogStore:
         position.size = start + len(data)
         position.tail.seq, position.tail.hash, position.tail.state, position.tail.ids = last, hash, CLEAN, ids
         self._signature, self._inherited = files.signature_of(fd), False
+
+    def _settle(self, fd: int) -> None:
+        """Sync an end that this store did not write: its writer may have been stopped before it was durable, and nothing may
+        follow what could still go. With nothing left to write it costs next to nothing."""
+        try:
+            files.sync_data(fd)
+        except OSError as e:
+            self.close()
+            raise AppendError(
+                f"could not make the end of {self.home} durable: {e.strerror or e}; nothing of this event was kept. "
+                f"Check the disk, then try again"
+            ) from e
+        self._inherited = False
 
     def _undo(self, fd: int, start: int) -> None:
         """After a failed write or sync: cut what may be there, and trust nothing remembered about the file."""
