@@ -14,7 +14,7 @@ from projectmem_projections import lexical
 from projectmem_projections.documents import Document
 from projectmem_projections.errors import ProjectionError
 from projectmem_projections.scope import Scope
-from projectmem_projections.sqlite import sqlite3
+from projectmem_projections.sqlite import quoted, sqlite3
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class Corpus:
             raise CorpusError(f"no recall corpus at {path}")
         try:
             # immutable: published generations are never written again, so no lock and no journal are looked for.
-            uri = f"file:{_quoted(path)}?immutable=1"
+            uri = f"file:{quoted(path)}?immutable=1"
             self._db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
             meta = dict(self._db.execute("SELECT name, value FROM meta"))
             if (meta["schema"], meta["lexical"]) != (SCHEMA, lexical.REVISION):
@@ -192,7 +192,3 @@ def unpack(postings: Mapping[str, tuple[bytes, bytes]]) -> dict[str, tuple[tuple
 def _body(document: Document, scope: int) -> str:
     fields = {name: getattr(document, name) for name in _FIELDS}
     return json.dumps({**fields, "scope": scope}, ensure_ascii=False, sort_keys=True)
-
-
-def _quoted(path: str) -> str:
-    return path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")

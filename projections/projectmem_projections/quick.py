@@ -28,10 +28,10 @@ def nothing_objects(path: str, home: str, words: frozenset[str], session: str, c
     path is the snapshot's, home the log's. With a `call` the note {"as_of": cursor, "t0": now} is left for its post-hook.
     Never raises what a damaged or busy snapshot raises: that is False.
     """
-    from .sqlite import sqlite3
+    from .sqlite import quoted, sqlite3
 
     try:
-        db = sqlite3.connect(f"file:{_quoted(path)}?mode=rw", timeout=BUSY_S, isolation_level=None, uri=True)
+        db = sqlite3.connect(f"file:{quoted(path)}?mode=rw", timeout=BUSY_S, isolation_level=None, uri=True)
     except sqlite3.Error:
         return False
     try:
@@ -49,10 +49,6 @@ def nothing_objects(path: str, home: str, words: frozenset[str], session: str, c
         return False
     finally:
         db.close()
-
-
-def _quoted(path: str) -> str:
-    return path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
 
 
 def _current(db: Any, home: str) -> list[tuple[str, int]] | None:

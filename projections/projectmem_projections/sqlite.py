@@ -15,7 +15,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-__all__ = ["sqlite3"]
+__all__ = ["quoted", "sqlite3"]
+
+
+def quoted(path: str) -> str:
+    """`path` as it stands in a `file:` URI (https://www.sqlite.org/uri.html)."""
+    return path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
 
 
 class _Functools:

@@ -81,6 +81,19 @@ def parse(event: str, raw: Any) -> Payload:
     return payload
 
 
+# A call's outcome before anything is known of it.
+OUTCOME_OPEN: Call = {
+    "exit_code": None,
+    "output": "",
+    "is_error": None,
+    "error_kind": "",
+    "interrupted": False,
+    "timed_out": False,
+    "duration_ms": None,
+    "background": "",
+}
+
+
 def new_call(payload: Payload, row: Mapping[str, Any]) -> Call:
     """The neutral call that a payload, or a row of a batch, tells of; of its outcome nothing yet."""
     tool = row.get("tool_name")
@@ -95,14 +108,7 @@ def new_call(payload: Payload, row: Mapping[str, Any]) -> Call:
         "tool": tool,
         "input": row.get("tool_input"),
         "cwd": payload.cwd,
-        "exit_code": None,
-        "output": "",
-        "is_error": None,
-        "error_kind": "",
-        "interrupted": False,
-        "timed_out": False,
-        "duration_ms": None,
-        "background": "",
+        **OUTCOME_OPEN,
     }
 
 

@@ -55,22 +55,11 @@ def finished_draft(
 ) -> dict[str, Any]:
     """An `action.finished` draft. `as_of` is the log position of a check that found no candidate, None if unknown; `tried`
     what kind of try of a known failure the check saw in it (judge.tried)."""
-    text, sha = input_text(call)
     failed = outcome.outcome == "failed"
     culprit = action.parts[outcome.culprit] if failed and 0 <= outcome.culprit < len(action.parts) else None
     failed_key = (culprit.key if culprit else action.key) if failed else ""
     data = {
-        "call": str(call.get("call") or ""),
-        "tool": action.tool,
-        "kind": action.kind,
-        "input": text,
-        "input_sha": sha,
-        "cwd": action.cwd,
-        "key": action.key,
-        "text": action.text,
-        "joins": list(action.joins),
-        "parsed": action.parsed,
-        "parts": [part.to_data() for part in action.parts],
+        **_described(call, action),
         "failed_key": failed_key,
         "outcome": outcome.outcome,
         "exit_code": outcome.exit_code,
@@ -121,21 +110,10 @@ def proposed_draft(
     causes: Sequence[str] = (),
 ) -> dict[str, Any]:
     """An `action.proposed` draft: the decision and everything that `replay` needs to compute it again."""
-    text, sha = input_text(call)
     data = {
-        "call": str(call.get("call") or ""),
-        "tool": action.tool,
-        "kind": action.kind,
-        "input": text,
-        "input_sha": sha,
-        "cwd": action.cwd,
-        "key": action.key,
+        **_described(call, action),
         "keys": list(action.keys + action.kin),
-        "text": action.text,
-        "joins": list(action.joins),
-        "parsed": action.parsed,
         "escalated": action.escalated,
-        "parts": [part.to_data() for part in action.parts],
         "decision": decision.to_data(),
         "facts": dict(facts),
         "session": session.to_data(),
@@ -145,6 +123,24 @@ def proposed_draft(
         "labels": list(labels),
     }
     return _draft("action.proposed", now, call, origin, causes, data)
+
+
+def _described(call: Mapping[str, Any], action: Action) -> dict[str, Any]:
+    """What both events say of a call: what was asked for, and the action it was understood as."""
+    text, sha = input_text(call)
+    return {
+        "call": str(call.get("call") or ""),
+        "tool": action.tool,
+        "kind": action.kind,
+        "input": text,
+        "input_sha": sha,
+        "cwd": action.cwd,
+        "key": action.key,
+        "text": action.text,
+        "joins": list(action.joins),
+        "parsed": action.parsed,
+        "parts": [part.to_data() for part in action.parts],
+    }
 
 
 def _draft(

@@ -17,7 +17,7 @@ from projectmem_logs.errors import AppendError, SpooledError
 from projectmem_logs.store import LogStore, init_home
 from simulated_disk import Disk, Killed, SimulatedOs
 
-HOME = "/work/project/projectmem"
+HOME = "/srv/project/projectmem"
 NOW = 1_800_000_000_000_000
 SEGMENT, BATCH, WINDOW = 6_000, 3_000, 1_500  # bytes: small, so that a short run meets every edge
 ACTOR = {"origin": "observed"}
