@@ -5,8 +5,7 @@ No clock, no disk, no randomness: equal inputs give equal bytes. The ten propert
 
 from __future__ import annotations
 
-from projectmem_gate import fixes, freshness, history, odds, reason
-from projectmem_gate.globs import rule_matches
+from projectmem_gate import fixes, freshness, history, odds, reason, rules
 from projectmem_gate.lines import basename
 from projectmem_gate.model import ALLOW, ASK, DENY, VERDICTS, WARN, Decision
 
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from projectmem_gate.model import Action, Part, Session
     from projectmem_gate.policy import Policy
 
-ENGINE = "4"  # changes whenever equal inputs may give another decision
+ENGINE = "5"  # changes whenever equal inputs may give another decision
 FUTURE_US = 300_000_000  # a record dated further ahead than this may warn at most
 REPEAT_US = 2_000_000  # a repeat this long after an ask is meant, where batches cannot be told apart
 OBSERVE = "observe."  # prefix of the rule where the mode says not to speak
@@ -48,6 +47,11 @@ class Finding:
         self.verdict, self.rule, self.record, self.human = verdict, rule, record, human
         self.odds, self.state, self.why = odds, state, why
         self.expires_at, self.identical = expires_at, identical
+
+    @property
+    def source(self) -> str:
+        """Id of the event behind it: the failure, or what set the label; "" for a rule of the policy."""
+        return self.record.id if self.record is not None else str((self.human or {}).get("id") or "")
 
     def order(self) -> tuple[Any, ...]:
         """Strongest first; among equals a person's rule, then the likelier, the newer, and the id."""
@@ -78,8 +82,9 @@ def decide(
     judged = [p for p in parts if not _repairs(p)]
     if (parts and not judged) or action.tool.startswith("mcp__projectmem"):
         return Decision(ALLOW, "repair", engine=ENGINE)
-    findings = _by_people(action, judged, policy, labels)
-    if not _exempt(action, judged, policy):
+    people = rules.by_people(action, judged, policy, labels, now)
+    findings = [Finding(verdict, rule, human=human) for verdict, rule, human in people]
+    if not rules.exempt(action, judged, policy):
         for record in {(r.id, r.key): r for r in records}.values():
             found = _by_record(action, record, facts.get(record.id), session, policy, now)
             if found is not None:
@@ -111,13 +116,13 @@ def _answer(
     if top.verdict == ASK:
         by = "person" if policy.ask_by == "person" and policy.mode == "enforce" else "agent"
         if by == "agent" and _meant(action, record, session, now, asks):
-            return Decision(ALLOW, "override", record.id if record else "", live, odds=top.odds, engine=ENGINE)
+            return Decision(ALLOW, "override", top.source, live, odds=top.odds, engine=ENGINE)
     remedy = _remedy(facts.get(record.id)) if record is not None else {}
     prefix = OBSERVE if policy.mode == "observe" else ""
     return Decision(
         top.verdict,
         prefix + top.rule,
-        record.id if record else "",
+        top.source,
         live,
         reason.render(top, by, remedy, now),
         remedy.get("text", ""),
@@ -152,35 +157,6 @@ def _repairs(part: Part) -> bool:
         ]:
             return True
     return False
-
-
-# --- what people decided -------------------------------------------------------------------------------------------
-
-
-def _by_people(action: Action, parts: Sequence[Part], policy: Policy, labels: Iterable[Mapping[str, Any]]) -> list[Finding]:
-    found = [
-        Finding(r.effect, f"rule.{r.name}", human={"reason": r.reason, "pattern": r.pattern})
-        for r in policy.rules
-        if r.effect != ALLOW and any(rule_matches(r.target, r.pattern, action, p) for p in parts)
-    ]
-    for label in labels:
-        name, target, pattern = label.get("label"), label.get("target"), label.get("pattern")
-        if not (isinstance(name, str) and isinstance(target, str) and isinstance(pattern, str)):
-            continue
-        if not any(rule_matches(target, pattern, action, p) for p in parts):
-            continue
-        effect = label.get("effect")
-        if effect not in (WARN, ASK, DENY):
-            effect = ASK if name == "protected" else WARN
-        if label.get("origin") != "human":
-            effect = WARN  # what an agent wrote, or an import brought, may warn at most
-        found.append(Finding(effect, "human.deny" if effect == DENY else f"label.{name}", human=label))
-    return found
-
-
-def _exempt(action: Action, parts: Sequence[Part], policy: Policy) -> bool:
-    allows = [r for r in policy.rules if r.effect == ALLOW]
-    return bool(allows) and all(any(rule_matches(r.target, r.pattern, action, p) for r in allows) for p in parts)
 
 
 # --- what was recorded ---------------------------------------------------------------------------------------------

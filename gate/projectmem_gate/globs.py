@@ -8,7 +8,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from projectmem_gate.model import Action, Part
+    from projectmem_gate.model import Part
 
 
 def wild(pattern: str, text: str) -> bool:
@@ -59,17 +59,3 @@ def writes(part: Part) -> list[str]:
     if part.kind in ("edit", "write", "patch"):
         out.extend(p for p in part.paths if p not in out)
     return out
-
-
-def rule_matches(target: str, pattern: str, action: Action, part: Part) -> bool:
-    """Does a rule or label (target, pattern) cover this part of the action? Matches actions, never mere mentions."""
-    if target == "path":
-        return any(path_matches(pattern, p) for p in writes(part))
-    if target == "tool":
-        return wild(pattern, action.tool)
-    if target == "command" and part.kind == "sh":
-        spaced = " ".join(pattern.split())
-        for text in (part.family, part.text):
-            if text == spaced or text.startswith(f"{spaced} ") or ("*" in spaced and wild(spaced, text)):
-                return bool(spaced)
-    return False

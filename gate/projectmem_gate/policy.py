@@ -31,7 +31,7 @@ class Rule(Value):
     """One rule a person wrote.
 
     target   path (what an action writes) | command (a shell command's family or text) | tool (the harness's tool name)
-    pattern  a glob;  effect  allow (records never object) | warn | ask | deny;  review  ISO date, "" when none
+    pattern  a glob;  effect  allow (records never object) | warn | ask | deny;  review  ISO date, past which it only warns
     """
 
     __slots__ = ("effect", "name", "pattern", "reason", "review", "target")
@@ -51,11 +51,14 @@ class Policy(Value):
     ttl_warn, ttl_ask        class -> how long a failure may warn, and ask or deny;  0 = never
     cooldown                 class -> how long network and lock failures count
     rules                    in the order written
+    strongest                the most that the rule of a decision may do
+    contradicts, window_us   how many past successes of how long it may object to and still do more than warn
     """
 
     __slots__ = (
         "ask_after",
         "ask_by",
+        "contradicts",
         "cooldown",
         "deny_after",
         "floor_ask",
@@ -64,9 +67,11 @@ class Policy(Value):
         "mode",
         "on_error",
         "rules",
+        "strongest",
         "ttl_ask",
         "ttl_warn",
         "turn_us",
+        "window_us",
     )  # fmt: skip
 
     def __init__(self, **fields: Any) -> None:
@@ -82,6 +87,9 @@ class Policy(Value):
         self.ttl_warn: dict[str, int] = {**TTL_WARN, **fields.get("ttl_warn", {})}
         self.ttl_ask: dict[str, int] = {**TTL_ASK, **fields.get("ttl_ask", {})}
         self.cooldown: dict[str, int] = {**COOLDOWN, **fields.get("cooldown", {})}
+        self.strongest: str = fields.get("strongest", "deny")
+        self.contradicts: int = fields.get("contradicts", 3)
+        self.window_us: int = fields.get("window_us", 30 * DAY)
         self.rules: tuple[Rule, ...] = tuple(fields.get("rules", ()))
 
     @classmethod

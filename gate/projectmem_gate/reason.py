@@ -46,13 +46,24 @@ def told_afterwards(text: str) -> str:
 
 
 def _human(finding: Finding) -> list[str]:
+    """Of a rule, a label or a decision: what it covers and why, what to do instead, how strongly it stands, and its id."""
     human = finding.human or {}
     why = fence(str(human.get("reason") or ""), _HUMAN)
-    text = f"projectmem: {finding.rule.replace('.', ' ', 1)} covers `{fence(str(human.get('pattern') or ''), _PATTERN)}`"
+    what = "a decision" if human.get("label") == "rule" else finding.rule.replace(".", " ", 1)
+    text = f"projectmem: {what} covers `{fence(str(human.get('pattern') or ''), _PATTERN)}`"
     lines = [f"{text}: {why}" if why else f"{text}."]
-    lines.append(
-        "A person's rule: it stands until they clear it." if human.get("origin", "human") == "human" else "Noted by an agent."
-    )
+    instead = human.get("instead")
+    if isinstance(instead, str) and instead:
+        lines.append(f"Use `{fence(instead, _PATTERN)}` instead.")
+    held = fence(str(human.get("held") or ""), _HUMAN)
+    if human.get("origin", "human") != "human":
+        stands = "Noted by an agent."
+    else:
+        stands = "A person's rule: it stands until they clear it."
+        if held:
+            stands = f"A person's rule, {held}."
+    more = f" `projectmem explain {short(str(human['id']))}`" if human.get("id") else ""
+    lines.append(stands + more)
     return lines
 
 

@@ -63,7 +63,7 @@ ERRORS = [
     ("[ask]\n\nafter = 0", "p.toml:3: ask.after: `0` is not a whole number from 1 to 100"),
     ("[ask]\nafter = true", "p.toml:2: ask.after: `True` is not a whole number from 1 to 100"),
     ("ask.after = 1.5", "p.toml:1: ask.after: `1.5` is not a whole number from 1 to 100"),
-    ("x = 1", "p.toml:1: x: unknown key (known: ask, cooldown, cost, deny, floor, mode, on_error, rule, ttl)"),
+    ("x = 1", "p.toml:1: x: unknown key (known: ask, cooldown, cost, decisions, deny, floor, mode, on_error, rule, ttl)"),
     ('[ttl.warn]\ntest = "1d"\ntets = "1d"', "p.toml:3: ttl.warn.tets: unknown failure class; did you mean `test`?"),
     ('# c\n[cooldown]\nnetwork = "5mo"', "p.toml:3: cooldown.network: `5mo` is not a duration: write a whole number and one of"),
     ('[cooldown]\ntest = "1m"', "p.toml:2: cooldown.test: unknown failure class (known: network, lock)"),

@@ -1,0 +1,133 @@
+"""Rules, labels and decisions: one matcher, what each may do, and what holds it back."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from projectmem_gate import rules
+from projectmem_gate.decide import decide
+from projectmem_gate.identify import identify
+from projectmem_gate.model import Action, Decision, Session
+from projectmem_gate.policy import DAY, Policy, Rule
+
+NOW = 1_800_000_000_000_000
+CLAUSE: dict[str, Any] = {
+    "id": "0190aaaa-0000-7000-8000-000000000001",
+    "origin": "human",
+    "label": "rule",
+    "target": "command",
+    "pattern": "npm | npx | yarn",
+    "instead": "pnpm",
+    "effect": "deny",
+    "reason": "use pnpm here",
+    "decision": "d1",
+    "hits": 0,
+    "review_at": 0,
+}
+GENERATED = CLAUSE | {"target": "path", "pattern": "src/gen/** | *.lock", "instead": "", "reason": "do not edit generated files"}
+
+
+def sh(command: str) -> Action:
+    """A shell call."""
+    return identify("Bash", {"command": command}, root="/r", cwd="/r")
+
+
+def say(action: Action, label: dict[str, Any], policy: Policy | None = None, now: int = NOW) -> Decision:
+    """The gate's answer where one label stands and nothing failed."""
+    return decide(action, [], {}, Session("s1"), policy or Policy(), now, labels=[label])
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "npm install", "npm i left-pad", "sudo npm ci", "FOO=1 npm run build", "cd web && npm test", "time yarn", "npx jest",
+        "CI=1 sudo npx jest", "bash -c 'npm i'", "ls; yarn add x", "n\\pm i", '"npm" i', "timeout 9 npm ci", "npm i || true",
+    ],
+)  # fmt: skip
+def test_a_decision_for_a_program_covers_every_spelling(command: str) -> None:
+    """By program, subcommand and wrapper, in any part of a chain."""
+    got = say(sh(command), CLAUSE)
+    assert (got.verdict, got.rule, got.record) == ("deny", "human.deny", CLAUSE["id"])
+    assert "use pnpm here" in got.reason
+    assert "Use `pnpm` instead." in got.reason
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "pnpm install", "git commit -m 'npm install'", "grep npm package.json", "cat npm", "echo npm install",
+        "ls node_modules/npm", "npmx i", "ssh host 'npm install'", "vi yarn.lock", "pnpm run npm",
+    ],
+)  # fmt: skip
+def test_and_no_mention(command: str) -> None:
+    """Texts that speak of it, other programs, other machines."""
+    assert say(sh(command), CLAUSE).verdict == "allow"
+
+
+def test_what_is_asked_for_instead_never_speaks() -> None:
+    """`uv run pytest` is what was asked for, though its family is the same."""
+    wrapped = CLAUSE | {"pattern": "pytest", "instead": "uv run pytest", "reason": "run the tests with uv"}
+    assert say(sh("pytest -q"), wrapped).verdict == "deny"
+    assert say(sh("python -m pytest -q"), wrapped).verdict == "deny"
+    assert say(sh("uv run pytest -q"), wrapped).verdict == "allow"
+
+
+@pytest.mark.parametrize(
+    "command", ["sed -i s/a/b/ src/gen/a.py", "echo x > src/gen/deep/b.py", "mv a poetry.lock", "rm src/gen/a"]
+)
+def test_a_decision_for_files_covers_what_writes_them(command: str) -> None:
+    """Editors, redirections and moves; not reads."""
+    assert say(sh(command), GENERATED).verdict == "deny"
+    edit = identify("Edit", {"file_path": "/r/src/gen/a.py", "old_string": "a", "new_string": "b"}, root="/r", cwd="/r")
+    assert say(edit, GENERATED).verdict == "deny"
+    assert say(sh("cat src/gen/a.py poetry.lock"), GENERATED).verdict == "allow"
+
+
+@pytest.mark.parametrize(
+    ("changed", "policy", "verdict", "says"),
+    [
+        ({"origin": "agent"}, {}, "warn", "Noted by an agent"),
+        ({"origin": "import"}, {}, "warn", "Noted by an agent"),
+        ({"hits": -1}, {}, "warn", "not tried on past actions"),
+        ({"hits": None}, {}, "warn", "not tried on past actions"),
+        ({"hits": 3}, {}, "deny", "until they clear it"),
+        ({"hits": 4}, {}, "warn", "4 past calls that went well"),
+        ({"hits": 4}, {"contradicts": 4}, "deny", "until they clear it"),
+        ({}, {"strongest": "ask"}, "ask", "the policy lets decisions ask at most"),
+        ({"effect": "ask", "hits": 0}, {"strongest": "warn"}, "warn", "the policy lets decisions warn at most"),
+        ({"effect": "warn", "hits": 9}, {}, "warn", "until they clear it"),
+        ({"review_at": NOW + 1}, {}, "deny", "until they clear it"),
+        ({"review_at": NOW}, {}, "warn", "due for review since 2027-01-15"),
+        ({"label": "protected", "hits": -1, "review_at": NOW}, {}, "warn", "due for review"),
+        ({"label": "protected", "hits": -1}, {"strongest": "warn"}, "deny", "until they clear it"),
+    ],
+)  # fmt: skip
+def test_what_holds_a_decision_back(changed: dict[str, Any], policy: dict[str, Any], verdict: str, says: str) -> None:
+    """Its origin, what it would have done in the past, the policy, its review date: said in the reason."""
+    got = say(sh("npm ci"), CLAUSE | changed, Policy(**policy))
+    assert got.verdict == verdict
+    assert says in got.reason
+    assert len(got.reason) <= 580
+
+
+def test_a_rule_of_the_policy_past_its_review_date_only_warns() -> None:
+    """The day itself is past it; a wrong date in stored data is none."""
+    rule = Rule("pm", "command", "npm", "deny", "use pnpm", "2027-01-15")
+    day = rules.day_us("2027-01-15")
+    before, after = (say(sh("npm ci"), {}, Policy(rules=[rule]), at) for at in (day - 1, day))
+    assert (before.verdict, after.verdict) == ("deny", "warn")
+    assert "due for review since 2027-01-15" in after.reason
+    odd = Rule("pm", "command", "npm", "deny", "", "someday")
+    assert say(sh("npm ci"), {}, Policy(rules=[odd])).verdict == "deny"
+
+
+@given(st.dates(min_value=date(1970, 1, 2)))
+def test_dates_are_those_of_the_calendar(day: date) -> None:
+    """Both ways, and at the last microsecond of the day."""
+    us = rules.day_us(day.isoformat())
+    assert us == int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp()) * 1_000_000
+    assert rules.date(us) == rules.date(us + DAY - 1) == day.isoformat()
