@@ -137,12 +137,18 @@ class NoteRecorded(Payload):
 
 
 class LabelSet(Payload):
-    label: Literal["fragile", "protected"]
+    """A label, or (`rule`) the clause of a decision that a machine can check."""
+
+    label: Literal["fragile", "protected", "rule"]
     target: Literal["path", "command", "tool"]
     pattern: Annotated[str, Field(min_length=1, max_length=4_096)]
     effect: Literal["warn", "ask", "deny"]
     reason: Line
     review_at: Micros
+    instead: Annotated[str, Field(max_length=500)] = ""  # what the clause asks for, never covered by it
+    decision: EventId = ""
+    examples: Annotated[list[dict[str, Any]], Few] = Field(default=[])  # that it had to match: {id, text, covers}
+    replay: dict[str, Any] | None = None  # what it would have said in the past: {as_of, since, seen, ok, failed, ids}
 
 
 class LabelCleared(Payload):

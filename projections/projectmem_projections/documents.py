@@ -163,6 +163,8 @@ class Facts:
 
     def _write(self, event: Event, data: dict[str, Any]) -> None:
         type_, fields = WRITTEN[event["kind"]]
+        if type_ == "label" and _text(data.get("decision")):
+            return  # the clause of a decision, which is a document itself
         parts = [" ".join(_strings(v)) if isinstance(v, list) else _text(v) for v in (data.get(f) for f in fields)]
         text = ". ".join(p for p in parts if p)[:TEXT_MAX]
         if not text:

@@ -12,7 +12,7 @@ Operations (plain tuples):
     ("ok", family, key, at, stream, seq, id, text, session)  a success, for remedies
     ("seen", session, call)                                  this tool call has been recorded
     ("turn", session, turn)                                  highest finished batch of the session
-    ("label", id, label)      ("unlabel", label id)          a person's labels
+    ("label", id, label)      ("unlabel", id)                a label or a decision's clause; what ends it, see `in_force`
     ("policy", at, stream, seq, id, data)                    the policy in force
     ("verdict", track, row)   ("made", row)   ("restored", row)   what fixes that failed are derived from: fold_fixes.py
     ("erase", ids)                                           nothing derived from these events may be served
@@ -22,11 +22,11 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Container, Iterable, Mapping, Sequence
     from typing import Any
 
 # Bumped whenever an event folds to something else than before: snapshots and generations of another version are rebuilt.
-FOLD_VERSION = 4
+FOLD_VERSION = 5
 
 # One entry of a key's history. `at`, `until` in microseconds since the epoch, `dur` in milliseconds.
 #   t       fail | ok | ask | pass | snooze | dispute | supersede | pin | review
@@ -90,7 +90,9 @@ def fold_event(event: Mapping[str, Any]) -> list[tuple[Any, ...]]:
     if kind == "label.set":
         return [("label", _s(event, "id"), _label(event, data))]
     if kind == "label.cleared":
-        return [("unlabel", _s(data, "label_event"))]
+        return _ended(event, _s(data, "label_event"))
+    if kind == "decision.recorded":
+        return _ended(event, _s(data, "supersedes"))
     if kind == "policy.changed":
         return [("policy", _n(event, "at"), _s(event, "stream"), _n(event, "seq"), _s(event, "id"), data)]
     if kind == "erasure.requested":
@@ -277,7 +279,23 @@ def _control(event: Mapping[str, Any], data: dict[str, Any], t: str) -> list[tup
     return [("entry", key, _entry(event, data, t, text=_s(data, "reason")[:TEXT_MAX], **own))]
 
 
+def _ended(event: Mapping[str, Any], id: str) -> list[tuple[Any, ...]]:
+    """A label that was cleared, or a decision that another one supersedes. `~`: not by a person."""
+    return [("unlabel", id if _s(_actor(event), "origin") == "human" else f"~{id}")] if id else []
+
+
+def in_force(labels: Iterable[dict[str, Any]], ended: Container[str]) -> list[dict[str, Any]]:
+    """Labels that nobody cleared, and whose decision nobody superseded, oldest first. Only a person ends what a person set."""
+
+    def stands(label: Mapping[str, Any]) -> bool:
+        ids = [id for id in (label["id"], label["decision"]) if id]
+        return not any(id in ended or (label["origin"] != "human" and f"~{id}" in ended) for id in ids)
+
+    return sorted((label for label in labels if stands(label)), key=order)
+
+
 def _label(event: Mapping[str, Any], data: dict[str, Any]) -> dict[str, Any]:
+    replay = data.get("replay")
     return {
         "id": _s(event, "id"),
         "at": _n(event, "at"),
@@ -285,8 +303,9 @@ def _label(event: Mapping[str, Any], data: dict[str, Any]) -> dict[str, Any]:
         "seq": _n(event, "seq"),
         "origin": _s(_actor(event), "origin"),
         "session": _session(event),
-        **{f: _s(data, f) for f in ("label", "target", "pattern", "effect", "reason")},
+        **{f: _s(data, f) for f in ("label", "target", "pattern", "instead", "effect", "reason", "decision")},
         "review_at": _n(data, "review_at"),
+        "hits": _n(replay, "ok", -1) if type(replay) is dict else -1,  # past successes that it would have objected to
     }
 
 

@@ -62,8 +62,8 @@ class GateState(Protocol):
         ...
 
     def labels(self) -> list[dict[str, Any]]:
-        """Labels in force, oldest first: {id, at, stream, seq, origin, session, label, target, pattern, effect, reason,
-        review_at}."""
+        """Labels and decisions' clauses in force, oldest first: {id, at, stream, seq, origin, session, label, target, pattern,
+        instead, effect, reason, decision, review_at, hits}."""
         ...
 
     def policy(self) -> dict[str, Any] | None:
@@ -253,7 +253,7 @@ class MemoryState(FixRows):
         return fold.retried((*what, count) for what, count in self._retried.get((cls, by), {}).items())
 
     def labels(self) -> list[dict[str, Any]]:
-        return sorted((label for id, label in self._labels.items() if id not in self._unlabelled), key=fold.order)
+        return fold.in_force(self._labels.values(), self._unlabelled)
 
     def policy(self) -> dict[str, Any] | None:
         if not self._policies:

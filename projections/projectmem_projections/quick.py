@@ -69,7 +69,7 @@ def _plain(stream: object) -> bool:
 
 def _ruled(db: Any) -> bool:
     """Whether a person's label or a policy rule exists: those speak without any failure on record."""
-    if db.execute("SELECT 1 FROM label LIMIT 1").fetchone():
+    if db.execute("SELECT 1 FROM label WHERE id NOT IN (SELECT id FROM unlabelled) LIMIT 1").fetchone():
         return True
     return db.execute("""SELECT 1 FROM policy WHERE instr(data, '"rules":[]') = 0""").fetchone() is not None
 

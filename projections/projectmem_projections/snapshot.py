@@ -324,7 +324,8 @@ class Snapshot(FixTables, SnapshotFile):
     def labels(self) -> list[dict[str, Any]]:
         with self._guard:
             rows = self._db.execute("SELECT data FROM label WHERE id NOT IN (SELECT id FROM unlabelled)").fetchall()
-            return sorted((decode(row[0]) for row in rows), key=fold.order)
+            ended = {row[0] for row in self._db.execute("SELECT id FROM unlabelled")} if rows else ()
+            return fold.in_force((decode(row[0]) for row in rows), ended)
 
     def policy(self) -> dict[str, Any] | None:
         with self._guard:

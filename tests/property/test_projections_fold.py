@@ -60,13 +60,14 @@ def finished(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
     }
 
 
+RULED = ("label.set", "label.set", "label.cleared", "decision.recorded")
+
+
 @st.composite
 def others(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
     """Every other kind that the fold reads."""
     key = draw(st.sampled_from(KEYS))
-    kind = draw(
-        st.sampled_from(["action.proposed", *fold.CONTROL, "label.set", "label.cleared", "policy.changed", "session.started"])
-    )
+    kind = draw(st.sampled_from(["action.proposed", *fold.CONTROL, *RULED, "policy.changed", "session.started"]))
     decision = {"verdict": draw(st.sampled_from(["ask", "deny", "warn"])), "rule": draw(st.sampled_from(["repeat", "override"]))}
     data = {
         "key": key,
@@ -74,7 +75,7 @@ def others(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
         "until": draw(st.integers(0, 50)),
         "reason": "because",
         "by_event": "",
-        "decision": decision,
+        "decision": decision if kind == "action.proposed" else draw(st.sampled_from(["", "d1", "d2"])),
         "session": {"session": "s", "turn": 1},
         "text": "t",
         "label": "fragile",
@@ -83,6 +84,8 @@ def others(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
         "effect": "warn",
         "review_at": 0,
         "label_event": draw(st.sampled_from(["e-s1-1", "e-s2-2", "e-s3-1"])),
+        "supersedes": draw(st.sampled_from(["", "d1", "e-s1-1"])),
+        "replay": draw(st.sampled_from([None, {"ok": 2}, {"ok": "2"}])),
         "hash": draw(st.sampled_from(["h1", "h2"])),
     }
     return kind, data
@@ -101,7 +104,8 @@ def logs(draw: st.DrawFn) -> dict[str, list[dict[str, Any]]]:
 
 
 def event(stream: str, seq: int, kind: str, data: dict[str, Any], *, at: int) -> dict[str, Any]:
-    actor = {"session": f"x{seq % 2}", "agent": "", "harness": "h", "model": "m", "origin": "observed"}
+    origin = "human" if kind in RULED and seq % 2 else "observed"
+    actor = {"session": f"x{seq % 2}", "agent": "", "harness": "h", "model": "m", "origin": origin}
     return {"id": f"e-{stream}-{seq}", "stream": stream, "seq": seq, "at": at, "kind": kind, "actor": actor, "data": data}
 
 
