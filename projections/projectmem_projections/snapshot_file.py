@@ -145,6 +145,16 @@ class SnapshotFile:
             row = self._db.execute("SELECT data FROM pending WHERE session = ? AND call = ?", (session, call)).fetchone()
             return decode(row[0]) if row else None
 
+    def pending_like(self, session: str, prefix: str) -> list[tuple[str, dict[str, Any]]]:
+        """(call, note) of the newest 16 notes whose call id starts with `prefix`, newest first; claims are none."""
+        with self._guard:
+            rows = self._db.execute(
+                "SELECT call, data FROM pending WHERE session = ? AND substr(call, 1, ?) = ? ORDER BY n DESC LIMIT 32",
+                (session, len(prefix), prefix),
+            ).fetchall()
+            found = [(call, decode(data)) for call, data in rows if not call.endswith("#claim")]
+        return [(call, note) for call, note in found if isinstance(note, dict)][:16]
+
     def claim(self, session: str, names: Iterable[str], now: int) -> list[str]:
         """Those of the names that no other process has claimed within CLAIM_US before `now` (us): two hooks that are told
         the same thing at the same time do it once. What is done for good is known by the log; a claim only bridges the gap."""

@@ -10,6 +10,8 @@ Facts measured on the real client (2.1.332), each pinned by a test against it:
 
 from __future__ import annotations
 
+from projectmem.hook.payload import begun, call_of, checked, text_of
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,30 +19,14 @@ if TYPE_CHECKING:
 
     from projectmem_gate.model import Decision
 
-    Call = dict[str, Any]
+    from projectmem.hook.payload import Call, Payload
 
 HARNESS = "claude-code"
+BATCHES = WARNS_BEFORE = True
 PRE, FAILURE, BATCH = "PreToolUse", "PostToolUseFailure", "PostToolBatch"
 PROMPT, START, END = "UserPromptSubmit", "SessionStart", "SessionEnd"
 # Event -> (timeout in seconds, takes a matcher). Claude Code's own default of 600 s would hang a session on a stuck disk.
 EVENTS = {PRE: (10, True), FAILURE: (10, True), BATCH: (15, False), PROMPT: (10, False), START: (15, False), END: (5, False)}
-
-
-class Payload:
-    """One hook call, read.
-
-    event  Claude Code's own name;  kind  pre | post | batch | prompt | start | end;  calls  of pre, post and batch
-    """
-
-    __slots__ = ("agent", "calls", "cwd", "event", "kind", "raw", "session", "transcript")
-
-    def __init__(self, event: str, kind: str, raw: dict[str, Any]) -> None:
-        self.event, self.kind, self.raw = event, kind, raw
-        self.session = text_of(raw, "session_id")
-        self.agent = text_of(raw, "agent_id")
-        self.cwd = text_of(raw, "cwd")
-        self.transcript = text_of(raw, "transcript_path")
-        self.calls: list[Call] = []
 
 
 _KINDS = {PRE: "pre", FAILURE: "post", BATCH: "batch", PROMPT: "prompt", START: "start", END: "end"}
@@ -48,19 +34,8 @@ _KINDS = {PRE: "pre", FAILURE: "post", BATCH: "batch", PROMPT: "prompt", START: 
 
 def parse(event: str, raw: Any) -> Payload:
     """The payload of `event` (the name the hook was registered for). Raises ValueError naming what is wrong with it."""
-    kind = _KINDS.get(event)
-    if kind is None:
-        raise ValueError(f"unknown event {event!r}: this hook knows {', '.join(_KINDS)}")
-    if not isinstance(raw, dict):
-        raise ValueError(f"the payload is not a JSON object but {type(raw).__name__}")
-    named = raw.get("hook_event_name")
-    if named is not None and named != event:
-        raise ValueError(f"registered for {event} but called with {str(named)[:60]!r}: run `projectmem init` again")
-    payload = Payload(event, kind, raw)
-    if not payload.session:
-        raise ValueError("the payload has no session_id")
-    if not payload.cwd:
-        raise ValueError("the payload has no cwd")
+    payload = checked(begun(event, _KINDS, raw))
+    kind = payload.kind
     if kind in ("pre", "post"):
         payload.calls = [new_call(payload, raw)]
         if kind == "post":
@@ -81,35 +56,9 @@ def parse(event: str, raw: Any) -> Payload:
     return payload
 
 
-# A call's outcome before anything is known of it.
-OUTCOME_OPEN: Call = {
-    "exit_code": None,
-    "output": "",
-    "is_error": None,
-    "error_kind": "",
-    "interrupted": False,
-    "timed_out": False,
-    "duration_ms": None,
-    "background": "",
-}
-
-
 def new_call(payload: Payload, row: Mapping[str, Any]) -> Call:
     """The neutral call that a payload, or a row of a batch, tells of; of its outcome nothing yet."""
-    tool = row.get("tool_name")
-    if not isinstance(tool, str) or not tool:
-        raise ValueError("the payload has no tool_name")
-    return {
-        "harness": HARNESS,
-        "session": payload.session,
-        "agent": payload.agent,
-        "model": "",
-        "call": text_of(row, "tool_use_id"),
-        "tool": tool,
-        "input": row.get("tool_input"),
-        "cwd": payload.cwd,
-        **OUTCOME_OPEN,
-    }
+    return call_of(payload, HARNESS, row.get("tool_name"), row.get("tool_input"), text_of(row, "tool_use_id"))
 
 
 def answer(payload: Payload, decision: Decision) -> dict[str, Any] | None:
@@ -147,9 +96,3 @@ def context(event: str, text: str) -> dict[str, Any] | None:
 def with_message(reply: dict[str, Any] | None, message: str) -> dict[str, Any]:
     """The same answer with a line that the person sees."""
     return {**(reply or {}), "systemMessage": message}
-
-
-def text_of(row: Mapping[str, Any], name: str) -> str:
-    """A field that should hold text, "" where it does not."""
-    value = row.get(name)
-    return value if isinstance(value, str) else ""

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import os
 
-from projectmem.hook.claude_code import new_call, text_of
+from projectmem.hook.claude_code import new_call
+from projectmem.hook.payload import head_and_tail, read_tail, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from projectmem.hook.claude_code import Call, Payload
+    from projectmem.hook.payload import Call, Payload
 
-MAX_OUTPUT = 262_144  # characters of a tool's output that are judged: its head and its tail
 CONFIRM_WAIT_S = 0.15
 MAX_DURATION_MS = 1 << 40
 MAX_SPILLED = 65_536  # bytes read of the end of an output that the client wrote to a file
@@ -72,7 +72,7 @@ def read_result(call: Call, text: str, is_error: bool | None) -> None:
     if kind in ("exit", "tool") and "Command timed out after" in text[-200:] + text[:200]:
         kind, call["timed_out"] = "timeout", True
     call["interrupted"] = kind == "interrupted"
-    call["output"], call["error_kind"] = _head_and_tail(text), kind
+    call["output"], call["error_kind"] = head_and_tail(text), kind
     call["is_error"] = bool(kind) if is_error is None else is_error
     if not kind and text.startswith("Command running in background with ID:"):
         call["background"] = text[38:].split(".", 1)[0].strip()[:64]
@@ -100,13 +100,6 @@ def output_text(response: Any) -> str:
     return ""
 
 
-def _head_and_tail(text: str) -> str:
-    if len(text) <= MAX_OUTPUT:
-        return text
-    half = MAX_OUTPUT // 2
-    return f"{text[:half]}\n...\n{text[-half:]}"
-
-
 def _spilled(text: str, transcript: str) -> str:
     """A long output's preview and the end of the file it was written to, which must lie beside the session's transcript."""
     mark = "Full output saved to: "
@@ -117,18 +110,7 @@ def _spilled(text: str, transcript: str) -> str:
     path = os.path.realpath(text[at + len(mark) :].split("\n", 1)[0].strip())
     if not path.startswith(os.path.realpath(folder) + os.sep):
         return ""
-    return f"{text}\n{read_tail(path)}"
-
-
-def read_tail(path: str, limit: int = MAX_SPILLED) -> str:
-    """The end of a text file, "" where it cannot be read. At most `limit` bytes."""
-    try:
-        with open(path, "rb") as file:
-            size = file.seek(0, 2)
-            file.seek(max(0, size - limit))
-            return file.read(limit).decode("utf-8", "replace")
-    except (OSError, ValueError):
-        return ""
+    return f"{text}\n{read_tail(path, MAX_SPILLED)}"
 
 
 def told_as_error(payload: Payload, call: Call, wait_s: float = CONFIRM_WAIT_S) -> bool | None:
@@ -144,7 +126,7 @@ def told_as_error(payload: Payload, call: Call, wait_s: float = CONFIRM_WAIT_S) 
         path = f"{path[:-6]}/subagents/agent-{payload.agent}.jsonl"
     until = time.monotonic() + wait_s
     while path and call["call"]:
-        for line in reversed(read_tail(path).split("\n")):
+        for line in reversed(read_tail(path, MAX_SPILLED).split("\n")):
             if call["call"] in line and '"tool_result"' in line:
                 found = _result_error(line, call["call"])
                 if found is not None:
@@ -177,7 +159,7 @@ def task_notification(payload: Payload) -> dict[str, str] | None:
     fields = {name: _between(prompt, f"<{tag}>", f"</{tag}>") for name, tag in _TASK_TAGS}
     path = os.path.realpath(fields.pop("file"))
     ours = payload.session in path and path.endswith(f"{os.sep}tasks{os.sep}{fields.pop('task')}.output")
-    fields["output"] = read_tail(path) if ours else ""
+    fields["output"] = read_tail(path, MAX_SPILLED) if ours else ""
     return fields
 
 
@@ -190,12 +172,22 @@ def ended_task(payload: Payload, task: Mapping[str, str], started: Any) -> Call 
     call = new_call(payload, row)
     call["redacted"] = True  # what the note holds was redacted when it was written
     call["cwd"], call["agent"] = text_of(started, "cwd") or payload.cwd, text_of(started, "agent")
-    call["output"], call["is_error"] = _head_and_tail(task["output"]), task["status"] == "failed"
+    call["output"], call["is_error"] = head_and_tail(task["output"]), task["status"] == "failed"
     number = task["summary"].rpartition("exit code ")[2].strip(" ).")
     if number.isdigit() and len(number) < 6:
         call["exit_code"] = int(number)
         call["error_kind"] = "exit" if int(number) else ""
     return call
+
+
+def ended_background(payload: Payload, started: Any) -> tuple[Call | None, dict[str, Any]] | None:
+    """The call that a prompt tells the end of and the note of its start, the call None where nothing is known of that; None
+    for a person's prompt. `started` gives the note of a call."""
+    task = task_notification(payload)
+    if task is None:
+        return None
+    note = started(task["call"]) or {}
+    return ended_task(payload, task, note.get("background")), note
 
 
 _TASK_TAGS = (("call", "tool-use-id"), ("status", "status"), ("summary", "summary"), ("file", "output-file"), ("task", "task-id"))

@@ -19,7 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import IO, Any
 
-    from projectmem.hook.claude_code import Payload
+    from projectmem.hook.payload import Adapter, Payload
     from projectmem.place import Place
 
 MAX_INPUT_BYTES = 32 << 20  # a batch of images is a few MB; more is a mistake
@@ -53,16 +53,18 @@ def respond(argv: list[str], raw: bytes, now: int, *, home: str = "") -> dict[st
     home  where given, the only log that is asked and written: a payload from another project gets no answer
     """
     harness, event = [*argv, "", ""][:2]
-    if harness != "claude-code":
-        _complain(os.getcwd, f"unknown harness {harness[:40]!r}: this version knows claude-code")
+    from projectmem.hook.payload import ADAPTERS
+
+    if harness not in ADAPTERS:
+        _complain(os.getcwd, f"unknown harness {harness[:40]!r}: this version knows {', '.join(ADAPTERS)}")
         return None
     if len(raw) > MAX_INPUT_BYTES:
         _complain(os.getcwd, f"{event}: payload larger than {MAX_INPUT_BYTES} bytes was not looked at")
         return None
-    from projectmem.hook import claude_code
-
+    adapter = _adapter(ADAPTERS[harness])
     try:
-        payload = claude_code.parse(event, _unicode(loads(raw), raw))
+        payload = adapter.parse(event, _unicode(loads(raw), raw))
+        payload.adapter = payload.adapter or adapter
     except (ValueError, OverflowError, RecursionError) as exc:
         _complain(os.getcwd, f"{event}: payload not understood: {exc}")
         return None
@@ -78,6 +80,13 @@ def respond(argv: list[str], raw: bytes, now: int, *, home: str = "") -> dict[st
     except Exception as exc:
         reply = _failed(place, payload, now, exc)
     return _without_secrets(place, reply) if reply else reply
+
+
+def _adapter(name: str) -> Adapter:
+    full = f"projectmem.hook.{name}"
+    __import__(full)
+    found: Any = sys.modules[full]
+    return found  # type: ignore[no-any-return]
 
 
 def _without_secrets(place: Place, reply: dict[str, Any]) -> dict[str, Any]:
@@ -102,47 +111,53 @@ def _unicode(data: Any, raw: bytes) -> Any:
 
 def _not_set_up(payload: Payload) -> dict[str, Any] | None:
     """Nothing to say where there is no log; one that came with the folder is not served, and a person is told so."""
+    text = _why_not(payload)
+    found: dict[str, Any] | None = payload.adapter.with_message(None, text) if text else None
+    return found
+
+
+def _why_not(payload: Payload) -> str:
     found = places.locate(payload.cwd) if payload.kind == "start" else None
     if found is None:
-        return None
+        return ""
     if not found.exists and os.path.isdir(f"{found.home}/log"):
-        return {
-            "systemMessage": f"projectmem: {found.home} has lost its project.json, so the gate is off. Run `projectmem init`."
-        }
+        return f"projectmem: {found.home} has lost its project.json, so the gate is off. Run `projectmem init`."
     if not found.foreign:
-        return None
-    return {
-        "systemMessage": f"projectmem: the log in {found.home} was not made on this machine, so nothing is checked or "
+        return ""
+    return (
+        f"projectmem: the log in {found.home} was not made on this machine, so nothing is checked or "
         "recorded here. Run `projectmem init` to accept it, or delete that folder."
-    }
+    )
 
 
 def _failed(place: Place, payload: Payload, now: int, exc: Exception) -> dict[str, Any] | None:
     """Fail open, loudly; closed only where the policy in force says so."""
     import traceback
 
-    from projectmem.hook import claude_code, degraded
+    from projectmem.hook import degraded
 
     what = f"{type(exc).__name__}: {exc}"
     last = traceback.extract_tb(exc.__traceback__)[-1:]
     where = f"{os.path.basename(last[0].filename)}:{last[0].lineno}" if last else ""
     if payload.kind in ("post", "batch"):
         _keep(place, payload, now, exc)
-    degraded.event(place, payload.session, claude_code.HARNESS, now, payload.event, "the gate failed", f"{what} at {where}")
+    degraded.event(place, payload.session, payload.adapter.HARNESS, now, payload.event, "the gate failed", f"{what} at {where}")
     message = None
     if degraded.first_time(place.home, payload.session):
         message = (
             f"projectmem: the gate failed on {payload.event} ({what[:200]}), so calls are not checked. Run `projectmem doctor`."
         )
-    reply = None
+    reply: dict[str, Any] | None = None
     if payload.kind == "pre" and _denies_on_error(place):
         from projectmem_gate.model import Decision
 
         reason = (
             f"projectmem could not check this call ({what[:200]}) and the policy says on_error = deny. Run `projectmem doctor`."
         )
-        reply = claude_code.answer(payload, Decision("deny", "on_error", reason=reason))
-    return claude_code.with_message(reply, message) if message else reply
+        reply = payload.adapter.answer(payload, Decision("deny", "on_error", reason=reason))
+    if message:
+        reply = payload.adapter.with_message(reply, message)
+    return reply
 
 
 def _keep(place: Place, payload: Payload, now: int, exc: Exception) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from projectmem.hook import claude_code as adapter
-from projectmem.hook.claude_results import told_as_error
-from projectmem.hook.state import end_turn, record, turn_of
+from projectmem.hook.state import end_turn, kept_words, record, turn_in, turn_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,8 +11,8 @@ if TYPE_CHECKING:
     from projectmem_gate.model import Action, Outcome
     from projectmem_projections.snapshot import Snapshot
 
-    from projectmem.hook.claude_code import Call, Payload
     from projectmem.hook.judge import State
+    from projectmem.hook.payload import Call, Payload
     from projectmem.place import Place
 
     Draft = dict[str, Any]
@@ -25,28 +23,53 @@ RECENT_EDITS_MAX = 16
 
 def finish(place: Place, state: Snapshot, payload: Payload, now: int) -> dict[str, Any] | None:
     """Record what became of the payload's calls, once each. Speaks only of failures that no earlier event could speak of."""
-    fresh = _fresh(state, payload, now)
+    fresh = _fresh(state, payload, payload.calls, now)
+    said = _words(state, payload)
     if not fresh:
         if payload.kind == "batch":  # every call failed and was told already; the turn is over all the same
             end_turn(state, payload.session, turn_of(state, payload.session) + 1)
-        return None
-    said: list[str] = []
+    else:
+        _record(place, state, payload, fresh, now, said)
+    found: dict[str, Any] | None = payload.adapter.context(payload.event, "\n".join(said)) if said else None
+    return found
+
+
+def catch_up(place: Place, state: Snapshot, payload: Payload, now: int) -> None:
+    """Record what the transcript tells of calls whose end no event told."""
+    fresh = _fresh(state, payload, payload.ended, now)
+    if fresh:
+        _record(place, state, payload, fresh, now, [])
+
+
+def _words(state: Snapshot, payload: Payload) -> list[str]:
+    """Warnings that the harness took no word of before the call."""
+    if payload.adapter.WARNS_BEFORE or not payload.adapter.context(payload.event, "x"):
+        return []
+    from projectmem_gate.reason import told_afterwards
+
+    return [told_afterwards(text) for text in kept_words(state, payload)]
+
+
+def _record(place: Place, state: Snapshot, payload: Payload, fresh: list[Call], now: int, said: list[str]) -> None:
     try:
         drafts = [_finished(place, state, payload, call, now, said) for call in fresh]
         record(place, state, drafts, now)
     except BaseException:
         state.release(payload.session, [call["call"] for call in fresh if call["call"]])
         raise
-    return adapter.context(payload.event, "\n".join(said)) if said else None
 
 
-def _fresh(state: Snapshot, payload: Payload, now: int) -> list[Call]:
+def _fresh(state: Snapshot, payload: Payload, calls: list[Call], now: int) -> list[Call]:
     """The calls that are neither on record nor being recorded by another process (a hook registered twice), each once."""
-    named = {call["call"]: call for call in payload.calls if call["call"] and not state.seen(payload.session, call["call"])}
+    if any("match" in call for call in calls):
+        from projectmem.hook.matching import found
+
+        calls = found(state, payload.session, calls, now)
+    named = {call["call"]: call for call in calls if call["call"] and not state.seen(payload.session, call["call"])}
     won = state.claim(payload.session, list(named), now) if named else []
-    fresh = [call for call in payload.calls if not call["call"]] + [named[id] for id in won]
+    fresh = [call for call in calls if not call["call"]] + [named[id] for id in won]
     # A failure is told before its batch ends: it belongs to the running turn, and only the batch ends it.
-    turn = turn_of(state, payload.session) + (payload.kind == "batch")
+    turn = turn_in(state, payload) + (payload.kind == "batch")
     for call in fresh:
         call["turn"] = turn
     return fresh
@@ -57,7 +80,7 @@ def _finished(place: Place, state: Snapshot, payload: Payload, call: Call, now: 
     before = (state.pending_get(call["session"], call["call"]) if call["call"] else None) or {}
     draft, action = _draft(place, state, call, before, now)
     outcome = draft["data"]["outcome"]
-    if outcome == "ok" and payload.kind == "batch" and _clears(state, action) and told_as_error(payload, call):
+    if outcome == "ok" and payload.kind == "batch" and _clears(state, action) and _told_as_error(payload, call):
         draft["data"]["outcome"] = "rejected"  # a refusal in words that are not known here
     elif outcome in ("ok", "failed") and before.get("refused"):
         _ran_after_refusal(place, call, action, now)
@@ -67,6 +90,12 @@ def _finished(place: Place, state: Snapshot, payload: Payload, call: Call, now: 
         kept = {"tool": call["tool"], "input": call["input"], "cwd": call["cwd"], "agent": call["agent"]}
         state.pending_put(call["session"], call["call"], {**before, "background": kept})
     return draft
+
+
+def _told_as_error(payload: Payload, call: Call) -> bool | None:
+    from projectmem.hook.claude_results import told_as_error  # only Claude Code's batch tells of refusals in words alone
+
+    return told_as_error(payload, call)
 
 
 def _clears(state: Snapshot, action: Action) -> bool:

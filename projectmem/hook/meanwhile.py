@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any
 
-    from projectmem.hook.claude_code import Payload
+    from projectmem.hook.payload import Payload
     from projectmem.place import Place
 
 RETRY_S = 60  # after a rebuild that failed
@@ -47,7 +47,6 @@ def path_of(home: str) -> str:
 
 def run(place: Place, payload: Payload, now: int, why: str) -> dict[str, Any] | None:
     """The answer to a payload while there is no snapshot to ask. `why` says what is wrong with it."""
-    from projectmem.hook import claude_code as adapter
     from projectmem.hook import pipeline
 
     start_rebuild(place.home)
@@ -62,12 +61,13 @@ def run(place: Place, payload: Payload, now: int, why: str) -> dict[str, Any] | 
         state.close()
     if not degraded.first_time(place.home, f"{payload.session} snapshot"):
         return reply
-    degraded.event(place, payload.session, adapter.HARNESS, now, "snapshot", "calls are not checked", why)
+    degraded.event(place, payload.session, payload.adapter.HARNESS, now, "snapshot", "calls are not checked", why)
     message = (
         f"projectmem: the gate is degraded: its snapshot cannot be used ({why[:200]}) and is being rebuilt from the log in the"
         " background. Until then calls are recorded but not checked."
     )
-    return adapter.with_message(reply, message)
+    found: dict[str, Any] | None = payload.adapter.with_message(reply, message)
+    return found
 
 
 def _opened(path: str) -> Meanwhile:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from projectmem_projections.snapshot import Snapshot
 
-    from projectmem.hook.claude_code import Call, Payload
+    from projectmem.hook.payload import Call, Payload
     from projectmem.place import Place
 
     Answer = dict[str, Any] | None
@@ -22,7 +22,7 @@ READS_MAX = 8  # tries at a state that nobody writes to meanwhile, so that repla
 
 def run(place: Place, payload: Payload, now: int) -> Answer:
     """The harness's answer to `payload`, None for none. Raises what the log and the snapshot raise; entry.py catches it."""
-    if payload.kind == "pre" and not _may_object(place, payload.calls[0], now):
+    if payload.kind == "pre" and not payload.ended and not _may_object(place, payload.calls[0], now):
         return None
     from projectmem_projections.errors import SnapshotDamaged
 
@@ -44,6 +44,10 @@ def run(place: Place, payload: Payload, now: int) -> Answer:
 
 def _answer(place: Place, state: Snapshot, payload: Payload, now: int) -> Answer:
     if payload.kind == "pre":
+        if payload.ended:  # what failed without an event is known before it is tried again
+            from projectmem.hook.finish import catch_up
+
+            catch_up(place, state, payload, now)
         return _check(place, state, payload, payload.calls[0], now)
     return after(place, state, payload, now)
 
@@ -61,13 +65,13 @@ def after(place: Place, state: Snapshot, payload: Payload, now: int) -> Answer:
 
 def _told(place: Place, payload: Payload, reply: Answer, wrong: str) -> Answer:
     """The answer, and once a session a word to the person: what the gate knew was built anew from the log."""
-    from projectmem.hook import claude_code as adapter
     from projectmem.hook import degraded
 
     if not degraded.first_time(place.home, payload.session):
         return reply
     text = f"projectmem: what the gate knew was rebuilt from the log ({wrong[:300]}). Run `projectmem verify`."
-    return adapter.with_message(reply, text)
+    found: Answer = payload.adapter.with_message(reply, text)
+    return found
 
 
 def _may_object(place: Place, call: Call, now: int) -> bool:
@@ -89,15 +93,14 @@ def _check(place: Place, state: Snapshot, payload: Payload, call: Call, now: int
     """The slow path: identify the action, ask the gate, record what it said."""
     from projectmem_gate.model import Session
 
-    from projectmem.hook import claude_code as adapter
     from projectmem.hook import drafts
     from projectmem.hook.facts import Disk
     from projectmem.hook.judge import assess, tried
-    from projectmem.hook.state import identified, policy_hash, policy_of, record, turn_of
+    from projectmem.hook.state import identified, keep_word, policy_hash, policy_of, record, turn_in
     from projectmem.place import env
 
     action = identified(place, call)
-    asker = Session(call["session"], call["agent"], call["harness"], call["call"], turn_of(state, call["session"]))
+    asker = Session(call["session"], call["agent"], call["harness"], call["call"], turn_in(state, payload))
     policy = policy_of(state)
     disk = Disk(place, env("PATH"))
     for _ in range(READS_MAX):
@@ -108,7 +111,8 @@ def _check(place: Place, state: Snapshot, payload: Payload, call: Call, now: int
     if not records and decision.verdict == "allow":
         note(state, call, {"t0": now, "as_of": cursor})
         return None
-    reply = None if policy.mode == "observe" else adapter.answer(payload, decision)
+    adapter = payload.adapter
+    reply: Answer = None if policy.mode == "observe" else adapter.answer(payload, decision)
     # the same call comes twice where the hook is registered twice: both answer, one records
     if not call["call"] or (_unanswered(state, call) and state.claim(call["session"], [f"{call['call']}#pre"], now)):
         draft = drafts.proposed_draft(
@@ -118,6 +122,8 @@ def _check(place: Place, state: Snapshot, payload: Payload, call: Call, now: int
         left = {"t0": now, "verdict": decision.verdict, "reason": decision.reason, "refused": adapter.refuses(reply)}
         kind = tried(decision, records, facts, asker, policy, now)
         note(state, call, {**left, "tried": kind, "proposed": events[-1]["id"] if events else ""})
+        if decision.verdict == "warn" and policy.mode != "observe" and not adapter.WARNS_BEFORE:
+            keep_word(state, payload, decision.reason)  # no way to say it now: the next event after a call takes it
     return reply
 
 

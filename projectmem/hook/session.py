@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 
-from projectmem.hook import claude_code as adapter
 from projectmem.hook.state import policy_of, record, redactor
 
 TYPE_CHECKING = False
@@ -13,10 +12,12 @@ if TYPE_CHECKING:
 
     from projectmem_projections.snapshot import Snapshot
 
-    from projectmem.hook.claude_code import Payload
+    from projectmem.hook.payload import Call, Payload
     from projectmem.place import Place
 
     Answer = dict[str, Any] | None
+
+CLAUDE = "claude-code"
 
 
 def run(place: Place, state: Snapshot, payload: Payload, now: int) -> Answer:
@@ -28,11 +29,15 @@ def run(place: Place, state: Snapshot, payload: Payload, now: int) -> Answer:
 
 def start(place: Place, state: Snapshot, payload: Payload, now: int) -> Answer:
     """Record the session (the hook's heartbeat) and tell the agent in a few lines what is on record."""
-    _resident(place)
+    if payload.adapter.HARNESS == CLAUDE:
+        _resident(place)
     source = payload.raw.get("source")
     data = {"source": source if isinstance(source, str) else "", "cwd": payload.cwd}
     _append(place, payload, "session.started", data, now, state)
-    return None if policy_of(state).mode == "observe" else adapter.context(payload.event, summary(place, now))
+    if policy_of(state).mode == "observe":
+        return None
+    found: Answer = payload.adapter.context(payload.event, summary(place, now))
+    return found
 
 
 def _resident(place: Place) -> None:
@@ -57,18 +62,21 @@ def end(place: Place, state: Snapshot, payload: Payload, now: int) -> Answer:
 
 def prompt(place: Place, state: Snapshot, payload: Payload, now: int) -> Answer:
     """A background command's end is recorded as the end of its call; a person's prompt may recall something."""
-    from projectmem.hook.claude_results import ended_task, task_notification
-
-    task = task_notification(payload)
-    if task is None:
+    ended = payload.adapter.HARNESS == CLAUDE and _background(payload, state)
+    if not ended:
         return recalled(place, state, payload, now)
-    started = state.pending_get(payload.session, task["call"]) or {}
-    call = ended_task(payload, task, started.get("background"))
+    call, started = ended
     if call is not None and not state.seen(payload.session, call["call"]):
         from projectmem.hook.finish import record_call
 
         record_call(place, state, call, started, now)
     return None
+
+
+def _background(payload: Payload, state: Snapshot) -> tuple[Call | None, dict[str, Any]] | None:
+    from projectmem.hook.claude_results import ended_background
+
+    return ended_background(payload, lambda call: state.pending_get(payload.session, call))
 
 
 def summary(place: Place, now: int) -> str:
@@ -88,7 +96,7 @@ def recalled(place: Place, state: Snapshot, payload: Payload, now: int) -> Answe
     from projectmem import ranking, recall_light
 
     text = payload.raw.get("prompt")
-    if not isinstance(text, str) or policy_of(state).mode == "observe":
+    if not isinstance(text, str) or not text or policy_of(state).mode == "observe":
         return None
     items = recall_light.lexical_items(place.home, text, now=now, scope=Scope(place.project, worktree=place.worktree))
     block = recall_light.block(items, now=now, nonce=os.urandom(4).hex())
@@ -96,10 +104,12 @@ def recalled(place: Place, state: Snapshot, payload: Payload, now: int) -> Answe
         return None
     data = {"engine": ranking.ENGINE, "surface": "prompt", "abstained": False, "items": [item.components() for item in items]}
     _append(place, payload, "recall.decided", data, now, state)
-    return adapter.context(payload.event, block)
+    found: Answer = payload.adapter.context(payload.event, block)
+    return found
 
 
 def _append(place: Place, payload: Payload, kind: str, data: dict[str, Any], now: int, state: Snapshot) -> None:
-    actor = {"session": payload.session, "agent": payload.agent, "harness": adapter.HARNESS, "model": "", "origin": "observed"}
+    harness, agent = payload.adapter.HARNESS, payload.agent
+    actor = {"session": payload.session, "agent": agent, "harness": harness, "model": "", "origin": "observed"}
     clean = redactor(place).tree(data)  # a harness's own words: a reason, a source
     record(place, state, [{"kind": kind, "at": now, "actor": actor, "causes": [], "data": clean}], now)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from projectmem_gate.policy import Policy
     from projectmem_logs.redact import Redactor
 
-    from projectmem.hook.claude_code import Call
+    from projectmem.hook.payload import Call, Payload
     from projectmem.place import Place
 
 BUSY_MS = 1_000  # parallel calls write at the same time; waiting is better than not checking
@@ -121,6 +121,30 @@ def turn_of(state: Snapshot, session: str) -> int:
     """Finished batches of the session: as far as the log shows, or as far as a batch that added nothing to it has told."""
     told = (state.pending_get(session, _TURN_NOTE) or {}).get("turn")
     return max(state.turn(session), told if isinstance(told, int) else 0)
+
+
+def turn_in(state: Snapshot, payload: Payload) -> int:
+    """The turn that a payload belongs to, -1 where the harness does not tell where one ends."""
+    return turn_of(state, payload.session) if payload.adapter.BATCHES else -1
+
+
+_WORD_NOTE = "#word"
+
+
+def keep_word(state: Snapshot, payload: Payload, text: str) -> None:
+    """Keep a warning that the harness takes only after a call."""
+    kept = state.pending_get(payload.session, _WORD_NOTE + payload.agent) or {}
+    texts = [t for t in kept.get("texts", ()) if t != text][-3:]
+    state.pending_put(payload.session, _WORD_NOTE + payload.agent, {"texts": [*texts, text]})
+
+
+def kept_words(state: Snapshot, payload: Payload) -> list[str]:
+    """The warnings that were kept for the session; they are given once."""
+    kept = state.pending_get(payload.session, _WORD_NOTE + payload.agent)
+    texts = (kept or {}).get("texts") or []
+    if texts:
+        state.pending_put(payload.session, _WORD_NOTE + payload.agent, {"texts": []})
+    return [text for text in texts if isinstance(text, str)]
 
 
 def end_turn(state: Snapshot, session: str, turn: int) -> None:

@@ -6,7 +6,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from projectmem.hook.claude_code import Payload
+    from projectmem.hook.payload import Payload
     from projectmem.place import Place
 
 
@@ -25,6 +25,9 @@ class Unread:
 
     def pending_get(self, session: str, call: str) -> None:
         """No note."""
+
+    def pending_like(self, session: str, prefix: str) -> list[Any]:
+        return []
 
     def pending_put(self, session: str, call: str, data: Any) -> None:
         """A note that cannot be kept."""

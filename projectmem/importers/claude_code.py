@@ -22,6 +22,7 @@ from projectmem.hook import claude_code as adapter
 from projectmem.hook import claude_results as results
 from projectmem.hook.drafts import finished_draft
 from projectmem.hook.finish import judged
+from projectmem.hook.payload import OUTCOME_OPEN, Payload
 from projectmem.hook.state import identified, redactor
 from projectmem.place import Place
 from projectmem.writing import append
@@ -256,7 +257,7 @@ def _opened(line: dict[str, Any], message: Any, block: dict[str, Any], at: int, 
         "tool": block["name"],
         "input": block.get("input"),
         "cwd": str(line.get("cwd") or ""),
-        **adapter.OUTCOME_OPEN,
+        **OUTCOME_OPEN,
         "turn": -1,
         "began": at,
     }
@@ -278,7 +279,7 @@ def _closed(call: Call, line: dict[str, Any], block: dict[str, Any], at: int) ->
 
 def _ended(prompt: str, tasks: dict[str, Call], at: int) -> Iterator[Call]:
     """The end of a background command, told in a line of its own."""
-    payload = adapter.Payload("UserPromptSubmit", "prompt", {"prompt": prompt, "session_id": "", "cwd": ""})
+    payload = Payload("UserPromptSubmit", "prompt", {"prompt": prompt, "session_id": "", "cwd": ""})
     task = results.task_notification(payload)
     started = tasks.pop(task["call"], None) if task else None
     if task is None or started is None or not at:
