@@ -21,6 +21,7 @@ OWN_REPOSITORY = frozenset({"mini-swe-agent", "swe-agent"})
 EPOCH = 1_750_000_000_000_000  # where virtual time starts for transcripts without times
 SECOND = 1_000_000
 SHORTEST = 2  # microseconds between two calls: one is judged, then ends, then the next comes
+TOGETHER = 2 * SECOND  # calls of one turn that follow closer than this were made in one batch
 CASE_OUTCOMES = {
     "rejected": "rejected",
     "denied": "denied",
@@ -63,20 +64,22 @@ def _merge(repository: str, sessions: dict[str, list[dict[str, Any]]], problems:
     roots = Roots(str(steps[0].get("cwd") or "/") for steps in sessions.values())
     out: list[tuple[int, int, int, Step]] = []
     for order, (session, steps) in enumerate(sessions.items()):
-        at, started_in = 0, str(steps[0].get("cwd") or "/")
+        at, batch, started_in = 0, -1, str(steps[0].get("cwd") or "/")
         for n, raw in enumerate(steps):
             told = _time(raw["ts"], f"{repository}: {session} step {raw['step']}", problems) if raw.get("ts") else 0
-            at = max(told, at + (SHORTEST if told else SECOND)) if at or told else EPOCH
+            before, at = at, max(told, at + (SHORTEST if told else SECOND)) if at or told else EPOCH
+            # `turn` is a person's; the batches of calls within it show in the times alone.
+            batch += not told or at - before >= TOGETHER or raw.get("turn") != steps[n - 1].get("turn")
             cwd = str(raw.get("cwd") or started_in)
             name = {"traj_id": session, "step": raw["step"]}
-            step = Step(name, _step_call(raw, session), roots.of(cwd, session_cwd=started_in), cwd, at)
+            step = Step(name, _step_call(raw, session, batch), roots.of(cwd, session_cwd=started_in), cwd, at)
             out.append((at, order, n, step))
     out.sort(key=lambda row: row[:3])
     return [row[3] for row in out]
 
 
-def _step_call(raw: dict[str, Any], session: str) -> dict[str, Any]:
-    turn = raw.get("turn")
+def _step_call(raw: dict[str, Any], session: str, batch: int) -> dict[str, Any]:
+    took = raw.get("duration_ms")
     return {
         "session": session,
         "agent": "",
@@ -86,8 +89,9 @@ def _step_call(raw: dict[str, Any], session: str) -> dict[str, Any]:
         "tool": str(raw.get("tool") or ""),
         "input": raw.get("input"),
         "input_sha": str(raw.get("input_sha") or ""),
-        "turn": turn if isinstance(turn, int) else raw["step"],
+        "turn": batch,
         **_outcome(raw.get("output_excerpt"), raw.get("exit_code"), raw.get("is_error"), str(raw.get("error_kind") or "")),
+        "duration_ms": took if type(took) is int else None,
     }
 
 

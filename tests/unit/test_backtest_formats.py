@@ -79,6 +79,23 @@ def test_benchmark_trajectories_are_repositories_of_their_own_and_need_no_time(t
     assert first.steps[1].at - first.steps[0].at == 1_000_000
 
 
+def test_calls_of_one_turn_are_one_batch_only_where_they_follow_at_once(tmp_path: Path) -> None:
+    """A steps file tells a person's turns. Taken for batches they would make one observation of a whole session's failures."""
+    times = ("00:00", "00:01", "00:30", "00:31")
+    lines = [step("a", n, f"2026-01-01T00:{at}Z") for n, at in enumerate(times)]
+    lines += [step("a", 4, "2026-01-01T00:00:31Z", turn=2), step("b", 0, None), step("b", 1, None)]
+    (repository,) = read([write(tmp_path / "s.jsonl", *lines)], "steps", Problems())
+    turns = {(s.name["traj_id"], s.name["step"]): s.call["turn"] for s in repository.steps}
+    assert [turns["a", n] for n in range(5)] == [0, 0, 1, 1, 2]
+    assert [turns["b", n] for n in range(2)] == [0, 1]
+
+
+def test_a_step_may_tell_how_long_it_took(tmp_path: Path) -> None:
+    lines = [step("a", 0, None, duration_ms=45_000), step("a", 1, None, duration_ms="long"), step("a", 2, None)]
+    (repository,) = read([write(tmp_path / "s.jsonl", *lines)], "steps", Problems())
+    assert [s.call["duration_ms"] for s in repository.steps] == [45_000, None, None]
+
+
 def test_bad_lines_are_counted_and_named_and_do_not_stop_the_rest(tmp_path: Path) -> None:
     path = write(
         tmp_path / "s.jsonl", "{", "[1]", {"step": 1}, step("a", 0, "yesterday"), "", step("a", 1, "2026-01-01T00:00:00Z")
