@@ -2,7 +2,8 @@
 -- newer events over it).
 --
 -- Every key that ever failed, with its last failure. open: no success, dispute or supersession since.
--- last_ok_*: newest success of the key. streak: failures since. snoozed_until: 0 when not snoozed.
+-- standing: open | cleared | disputed | superseded, by which event (standing_id) and why (reason). View failure_states adds what
+-- the clock changes. last_ok_*: newest success of the key. streak: failures since. snoozed_until: 0 when not snoozed.
 -- part_of_chain: the blame is on one part, which has a row of its own. actors: who failed since the last success.
 WITH ranked AS (
     SELECT *, row_number() OVER (PARTITION BY key, t ORDER BY at_us DESC, stream DESC, seq DESC) AS n FROM entries
@@ -11,8 +12,8 @@ newest AS (
     SELECT
         key,
         max({'at_us': at_us, 'stream': stream, 'seq': seq, 'id': id}) FILTER (t = 'ok') AS ok,
-        max({'at_us': at_us, 'stream': stream, 'seq': seq, 'id': id, 't': t}) FILTER (t IN ('dispute', 'supersede')) AS closed,
-        max({'at_us': at_us, 'stream': stream, 'seq': seq, 'until': until, 'id': id}) FILTER (t = 'snooze') AS snoozed,
+        max({'at_us': at_us, 'stream': stream, 'seq': seq, 'id': id, 't': t, 'text': text, 'origin': origin, 'by': by_event}) FILTER (t IN ('dispute', 'supersede')) AS closed,
+        max({'at_us': at_us, 'stream': stream, 'seq': seq, 'until': until, 'id': id, 'text': text}) FILTER (t = 'snooze') AS snoozed,
         bool_or(t = 'pin') AS pinned
     FROM ranked WHERE n = 1 AND t <> 'fail' GROUP BY key
 ),
@@ -37,6 +38,11 @@ SELECT
             THEN CASE n.closed.t WHEN 'dispute' THEN 'disputed' ELSE 'superseded' END
         ELSE 'open'
     END AS standing,
-    standing = 'open' AS open
+    standing = 'open' AS open,
+    CASE standing WHEN 'open' THEN '' WHEN 'cleared' THEN n.ok.id
+        ELSE coalesce(nullif(n.closed.by, ''), n.closed.id) END AS standing_id,
+    CASE standing WHEN 'open' THEN '' WHEN 'cleared' THEN 'the same action succeeded later'
+        ELSE coalesce(nullif(n.closed.text, ''), standing || ' by ' || coalesce(nullif(n.closed.origin, ''), 'observed')) END AS reason,
+    coalesce(n.snoozed.id, '') AS snooze_id, coalesce(nullif(n.snoozed.text, ''), 'snoozed') AS snooze_reason
 FROM ranked r JOIN fails f USING (key) LEFT JOIN newest n USING (key)
 WHERE r.t = 'fail' AND r.n = 1

@@ -15,14 +15,15 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import duckdb
 from projectmem_logs import files
 
-from .errors import GenerationDamaged
-from .loading import TABLES, VERSION, load_log
+from .errors import GenerationDamaged, ProjectionError
+from .loading import TABLES, VERSION, load_log, sql
 from .overlay import connect, newer, overlay
 
 FOLD_EVENTS_MAX = 4000  # a reader that finds more new events than this builds a new generation
@@ -35,10 +36,11 @@ class Summaries:
 
     con      the DuckDB connection: read-only, or in memory over a read-only generation
     notices  what a person should know: a damaged generation was replaced, a build was not possible
+    attached whether newer events were folded over the generation: its own tables are `g`, theirs `n`
     """
 
-    def __init__(self, con: duckdb.DuckDBPyConnection, notices: list[str]) -> None:
-        self.con, self.notices = con, notices
+    def __init__(self, con: duckdb.DuckDBPyConnection, notices: list[str], *, attached: bool = False) -> None:
+        self.con, self.notices, self.attached = con, notices, attached
 
     def __enter__(self) -> Summaries:
         return self
@@ -62,13 +64,19 @@ class Summaries:
         return {row["stream"]: row["seq"] for row in self.query("SELECT stream, max(seq) AS seq FROM events GROUP BY stream")}
 
     def canonical_dump(self) -> bytes:
-        """Every table and view as canonical bytes, one row a line: equal for equal logs, built or folded in any way."""
+        """Every table and view as canonical bytes, one row a line: equal for equal logs, built or folded in any way. Views that
+        need a clock are asked at the time of the newest event."""
+        self.query("SET VARIABLE now_us = (SELECT coalesce(max(at_us), 0) FROM events)")
         lines = []
-        views = ("failures", "sessions", "issues", "decisions", "labels", "gate_outcomes", "actors")
-        for table in (*TABLES, *views):
+        for table in (*TABLES, "failures", *self.views()):
             rows = [json.dumps(row, sort_keys=True, ensure_ascii=False) for row in self.query(f"SELECT * FROM {table}")]  # noqa: S608
             lines += [f"# {table}", *sorted(rows)]
+        self.query("RESET VARIABLE now_us")
         return "\n".join(lines).encode()
+
+    def views(self) -> list[str]:
+        """Names of the views of views.sql, in its order."""
+        return re.findall(r"^CREATE VIEW (\w+)", sql("views.sql"), re.MULTILINE)
 
 
 def open_current(home: str, *, build_when_behind: int = FOLD_EVENTS_MAX) -> Summaries:
@@ -124,6 +132,18 @@ def ask(home: str, question: Callable[[Summaries], T], notices: list[str] | None
                 return answer
         discard(home)
     raise AssertionError("unreachable")
+
+
+def ask_whole(home: str, question: Callable[[Summaries], T], notices: list[str] | None = None) -> T:
+    """As `ask`, for questions that may name any table: nothing that was erased since the generation was built is in reach.
+
+    (The views hide it, but the generation's own tables, attached beside them, still hold it.)
+    """
+    with open_current(home) as summaries:
+        stale = summaries.attached and summaries.query("SELECT 1 FROM n.erasures LIMIT 1")
+    if stale and not build(home, wait_ms=10_000):
+        raise ProjectionError("the summaries are being rebuilt after an erasure: try again in a moment")
+    return ask(home, question, notices)
 
 
 def _read_around(summaries: Summaries) -> list[str]:
@@ -273,4 +293,4 @@ def _follow(home: str, path: str, notices: list[str], limit: int | None) -> Summ
     if not events:
         return Summaries(base, notices)
     base.close()
-    return Summaries(overlay(path, events), notices)
+    return Summaries(overlay(path, events), notices, attached=True)

@@ -127,7 +127,9 @@ SELECT * EXCLUDE (data), json_transform(data, '{
     "paths": ["VARCHAR"], "label": "VARCHAR", "target": "VARCHAR", "pattern": "VARCHAR", "effect": "VARCHAR",
     "review_at": "BIGINT", "label_event": "VARCHAR", "record": "VARCHAR", "key": "VARCHAR", "until": "BIGINT",
     "by_event": "VARCHAR", "useful": "BOOLEAN", "note": "VARCHAR", "hash": "VARCHAR", "policy": "JSON", "where": "VARCHAR",
-    "what": "VARCHAR", "detail": "VARCHAR", "segment": "VARCHAR", "why": "VARCHAR"
+    "what": "VARCHAR", "detail": "VARCHAR", "segment": "VARCHAR", "why": "VARCHAR", "engine": "VARCHAR", "surface": "VARCHAR",
+    "query": "VARCHAR", "abstained": "BOOLEAN", "documents": "BIGINT", "tokens": "BIGINT", "size": "BIGINT", "root": "VARCHAR",
+    "items": "JSON", "below_floor": "JSON"
 }') AS d
 FROM raw WHERE data IS NOT NULL AND kind NOT IN ('action.finished', 'action.proposed', 'erasure.requested');
 
@@ -140,6 +142,11 @@ SELECT
     coalesce(d.by_event, ''), []
 FROM rest WHERE d.key <> ''
     AND kind IN ('record.pinned', 'record.snoozed', 'record.disputed', 'record.superseded', 'record.reviewed');
+
+INSERT INTO curations
+SELECT id, stream, seq, at_us, session, agent, harness, model, origin, split_part(kind, '.', 2), coalesce(d.record, ''),
+    coalesce(d.key, ''), coalesce(d.until, 0), coalesce(d.reason, ''), coalesce(d.by_event, '')
+FROM rest WHERE kind IN ('record.pinned', 'record.snoozed', 'record.disputed', 'record.superseded', 'record.reviewed');
 
 INSERT INTO session_events
 SELECT id, stream, seq, at_us, session, agent, harness, model, origin, CASE kind WHEN 'session.started' THEN 'started' ELSE 'ended' END,
@@ -171,5 +178,31 @@ INSERT INTO incidents
 SELECT id, stream, seq, at_us, session, agent, harness, model, origin, split_part(kind, '.', 2),
     coalesce(d."where", d.segment, ''), coalesce(d.what, d.why, ''), coalesce(d.detail, '')
 FROM rest WHERE kind IN ('gate.degraded', 'log.recovered');
+
+INSERT INTO recalls
+SELECT id, stream, seq, at_us, session, agent, harness, model, origin, coalesce(d.engine, ''), coalesce(d.surface, ''),
+    coalesce(d.query, ''), coalesce(d.abstained, false), coalesce(d.why, ''), coalesce(d.documents, 0), coalesce(d.tokens, 0)
+FROM rest WHERE kind = 'recall.decided';
+
+INSERT INTO recall_items
+SELECT id, stream, seq, at_us, coalesce(i.id, ''), coalesce(i.type, ''), shown, rank, i.cosine, coalesce(i.lexical, 0),
+    coalesce(i.similarity, 0), coalesce(i.evidence, 0), coalesce(i.confidence, 0), coalesce(i.score, 0)
+FROM (
+    SELECT id, stream, seq, at_us, shown, unnest(items) AS i, generate_subscripts(items, 1) AS rank
+    FROM (
+        SELECT id, stream, seq, at_us, side.shown, json_transform(side.items, '[{"id": "VARCHAR", "type": "VARCHAR",
+            "cosine": "BIGINT", "lexical": "BIGINT", "similarity": "BIGINT", "evidence": "BIGINT", "confidence": "BIGINT",
+            "score": "BIGINT"}]') AS items
+        FROM (
+            SELECT id, stream, seq, at_us,
+                unnest([{'shown': true, 'items': d.items}, {'shown': false, 'items': d.below_floor}]) AS side
+            FROM rest WHERE kind = 'recall.decided'
+        )
+    )
+);
+
+INSERT INTO checkpoints
+SELECT id, stream, seq, at_us, session, agent, harness, model, origin, coalesce(d.size, 0), coalesce(d.root, '')
+FROM rest WHERE kind = 'checkpoint.sealed';
 
 DROP TABLE rest;

@@ -15,15 +15,19 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import duckdb
+from projectmem_gate.policy import TTL_WARN
 from projectmem_logs.reader import Problem, read_events
 from projectmem_logs.tail import read_position, segments, streams
+from projectmem_logs.upcasting import LATEST
 from projectmem_logs.verify import verify
 
 from . import fold
 from .errors import CountMismatch
 
-# Version of the tables and views together with that of the fold: generations of another version are rebuilt.
-VERSION = 1000 + fold.FOLD_VERSION
+# Version of the tables and views (SCHEMA.md has it; raise it when their columns change) together with that of the fold:
+# generations of another version are rebuilt.
+SCHEMA_VERSION = 2
+VERSION = 1000 * SCHEMA_VERSION + fold.FOLD_VERSION
 EVENT_BYTES_MAX = 32 * 1024 * 1024
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
@@ -42,11 +46,14 @@ KINDS = {
         "note.recorded",
     ),
     "label_events": ("label.set", "label.cleared"),
+    "curations": ("record.pinned", "record.snoozed", "record.disputed", "record.superseded", "record.reviewed"),
+    "recalls": ("recall.decided",),
+    "checkpoints": ("checkpoint.sealed",),
     "feedback": ("feedback.given",),
     "policies": ("policy.changed",),
     "incidents": ("gate.degraded", "log.recovered"),
 }
-TABLES = ("events", "actions", "entries", *(t for t in KINDS if t != "actions"), "erasures")
+TABLES = ("events", "actions", "entries", *(t for t in KINDS if t != "actions"), "recall_items", "erasures")
 
 _ACTOR = "session VARCHAR, agent VARCHAR, harness VARCHAR, model VARCHAR, origin VARCHAR"
 _COLUMNS = {
@@ -79,6 +86,13 @@ def sql(name: str) -> str:
         return file.read()
 
 
+def views() -> str:
+    """The statements that make the views, with the shipped lifetimes of failures as one of them."""
+    rows = ", ".join(f"('{name}', {int(ttl)})" for name, ttl in sorted(TTL_WARN.items()))
+    shipped = f"SELECT * FROM (VALUES {rows}) AS shipped(class, warn_us)"  # noqa: S608
+    return f"CREATE VIEW shipped_ttl AS {shipped};\n{sql('views.sql')}"
+
+
 def load_log(con: duckdb.DuckDBPyConnection, home: str) -> int:
     """Create the tables and views in the current schema and fill them from the log at `home`; returns the events read."""
     con.execute(sql("schema.sql"))
@@ -95,7 +109,7 @@ def load_log(con: duckdb.DuckDBPyConnection, home: str) -> int:
     _write_cursors(con, ends or {})
     con.execute("DROP TABLE raw")
     con.execute("CREATE TABLE failures AS " + sql("failures.sql"))
-    con.execute(sql("views.sql"))
+    con.execute(views())
     return loaded
 
 
@@ -158,8 +172,16 @@ def _bulk(con: duckdb.DuckDBPyConnection, home: str, ends: dict[str, tuple[int, 
         return False
     finally:
         con.execute("DROP TABLE heads")
+    if LATEST and _outdated(con):
+        return False  # payloads of an older version of their kind come in event by event, brought to today's
     rows = con.execute("SELECT stream, count(*), count(DISTINCT seq), min(seq), max(seq) FROM raw GROUP BY stream").fetchall()
     return {row[0]: row[1:] for row in rows} == {stream: (n, n, 1, n) for stream, (n, _, _, _) in ends.items()}
+
+
+def _outdated(con: duckdb.DuckDBPyConnection) -> bool:
+    """Whether `raw` holds a payload of a version that is no longer written."""
+    old = "SELECT 1 FROM raw WHERE kind = ? AND data IS NOT NULL AND coalesce(try_cast(data->>'v' AS BIGINT), 1) < ? LIMIT 1"
+    return any(con.execute(old, [kind, version]).fetchone() for kind, version in LATEST.items())
 
 
 def _careful(con: duckdb.DuckDBPyConnection, home: str, problems: list[Problem]) -> None:

@@ -11,7 +11,7 @@ import duckdb
 
 from . import tail
 from .errors import GenerationDamaged
-from .loading import TABLES, load_events, sql
+from .loading import TABLES, load_events, sql, views
 
 _CONFIG: dict[str, Any] = {
     "memory_limit": "700MB",
@@ -101,7 +101,7 @@ def overlay(path: str, events: list[dict[str, Any]]) -> duckdb.DuckDBPyConnectio
         for table in ("integrity", "generation", "cursors"):
             con.execute(f"CREATE VIEW {table} AS SELECT * FROM g.{table}")  # noqa: S608
         con.execute(_FAILURES_BEGIN + sql("failures.sql"))
-        con.execute(_FAILURES_END + sql("views.sql"))
+        con.execute(_FAILURES_END + views())
     except duckdb.Error as error:
         con.close()
         raise GenerationDamaged(f"the summaries {path} cannot be read ({error}): they are rebuilt from the log") from error

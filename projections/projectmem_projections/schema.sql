@@ -8,7 +8,7 @@
 -- What this generation holds: one row per stream. hash and (segment, size) say where the log went on.
 CREATE TABLE cursors (stream VARCHAR, seq BIGINT, hash VARCHAR, segment VARCHAR, size BIGINT);
 
--- One row: version of this schema and of the fold, number of events, how they were read (bulk | careful).
+-- One row: version of these tables (see SCHEMA.md), number of events, how they were read (bulk | careful).
 CREATE TABLE generation (version INTEGER, events BIGINT, read_as VARCHAR);
 
 -- What was found wrong with the log while it was read; empty when it is whole. See `projectmem verify`.
@@ -70,7 +70,34 @@ CREATE TABLE label_events (
     review_at BIGINT
 );
 
--- feedback.given.
+-- What was said of recorded failures. what: pinned | snoozed | disputed | superseded | reviewed. record: the failure's event,
+-- key: the action key it is remembered under; until: when a snooze or review falls due; by_event: what stands in its place.
+CREATE TABLE curations (
+    id VARCHAR, stream VARCHAR, seq BIGINT, at_us BIGINT, session VARCHAR, agent VARCHAR, harness VARCHAR, model VARCHAR,
+    origin VARCHAR, what VARCHAR, record VARCHAR, key VARCHAR, until BIGINT, reason VARCHAR, by_event VARCHAR
+);
+
+-- Recalls (recall.decided). abstained: nothing was shown, why in one phrase. documents: how many were searched. surface: where
+-- it was asked, '' for a question of its own. tokens: of what was shown.
+CREATE TABLE recalls (
+    id VARCHAR, stream VARCHAR, seq BIGINT, at_us BIGINT, session VARCHAR, agent VARCHAR, harness VARCHAR, model VARCHAR,
+    origin VARCHAR, engine VARCHAR, surface VARCHAR, query VARCHAR, abstained BOOLEAN, why VARCHAR, documents BIGINT, tokens BIGINT
+);
+
+-- What each recall looked at: one row per item, shown or (below the floor) not. item: the event recalled; rank from 1. Scores in
+-- ten-thousandths, as they were then; cosine is NULL where words alone were compared.
+CREATE TABLE recall_items (
+    id VARCHAR, stream VARCHAR, seq BIGINT, at_us BIGINT, item VARCHAR, type VARCHAR, shown BOOLEAN, rank BIGINT, cosine BIGINT,
+    lexical BIGINT, similarity BIGINT, evidence BIGINT, confidence BIGINT, score BIGINT
+);
+
+-- checkpoint.sealed: the log had so many events (size), whose tree has this root.
+CREATE TABLE checkpoints (
+    id VARCHAR, stream VARCHAR, seq BIGINT, at_us BIGINT, session VARCHAR, agent VARCHAR, harness VARCHAR, model VARCHAR,
+    origin VARCHAR, size BIGINT, root VARCHAR
+);
+
+-- feedback.given: target names the event that was useful, or was not.
 CREATE TABLE feedback (
     id VARCHAR, stream VARCHAR, seq BIGINT, at_us BIGINT, session VARCHAR, agent VARCHAR, harness VARCHAR, model VARCHAR,
     origin VARCHAR, target VARCHAR, useful BOOLEAN, note VARCHAR

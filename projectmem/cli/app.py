@@ -11,6 +11,7 @@ import typer
 
 from projectmem import output
 from projectmem.cli import (
+    asking,
     checking,
     curating,
     forgetting,
@@ -47,7 +48,7 @@ def _root(
     """Remembers what coding agents tried and how it ended, and speaks up before they repeat a failure."""
 
 
-for part in (setup, checking, recording, reading, curating, history, integrity, repairing, forgetting, policies, serving):
+for part in (setup, checking, recording, reading, asking, curating, history, integrity, repairing, forgetting, policies, serving):
     part.register(app)
 
 

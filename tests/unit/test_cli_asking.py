@@ -1,0 +1,96 @@
+"""`sql` and `export` as typed: tables, JSON, CSV, the limit, and what is said of a wrong question."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from projectmem_projections.querying import Answer
+
+from projectmem import tabular
+from projectmem.cli import app
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a log in it, and it is the current one."""
+    from projectmem_logs.store import init_home
+
+    init_home(str(tmp_path / "home"), 1)
+    monkeypatch.setenv("PROJECTMEM_GATE_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    assert app.run(["record", "note", "one,\nline \x1b[31m"]) == 0
+    assert app.run(["record", "note", "two"]) == 0
+    return tmp_path
+
+
+def test_a_table_json_and_csv_of_one_question(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    question = "SELECT text, tags, id IS NULL AS none FROM notes ORDER BY at_us"
+    assert app.run(["sql", question]) == 0
+    out = capsys.readouterr().out
+    assert out.splitlines()[0].split() == ["text", "tags", "none"] and "\x1b" not in out and len(out.splitlines()) == 3
+    assert app.run(["sql", question, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[1] == {"text": "two", "tags": [], "none": False}
+    assert app.run(["sql", question, "--csv"]) == 0
+    assert capsys.readouterr().out.startswith('text,tags,none\n"one,')
+
+
+def test_the_limit_and_no_rows_are_said(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert app.run(["sql", "SELECT id FROM notes", "-n", "1"]) == 0
+    assert "more than 1 rows" in capsys.readouterr().err
+    assert app.run(["sql", "SELECT id FROM failures"]) == 0
+    assert "no rows" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        (["sql", "DROP TABLE notes"], "DROP is not allowed"),
+        (["sql", "SELECT * FROM note"], "notes"),  # DuckDB names the nearest table
+        (["sql", "SELECT 1", "--csv", "--json"], "not both"),
+        (["sql", "FROM read_text('/etc/passwd')"], "no files"),
+        (["export"], "--parquet DIR or --csv DIR"),
+        (["export", "--csv", "."], "nothing is overwritten"),
+    ],
+)
+def test_what_is_wrong_is_said_in_a_line_or_two(
+    project: Path, capsys: pytest.CaptureFixture[str], args: list[str], says: str
+) -> None:
+    assert app.run(args) == 2
+    err = capsys.readouterr().err
+    assert says in err and "Traceback" not in err
+
+
+def test_without_a_question_the_tables_are_listed(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    assert app.run(["sql"]) == 0
+    assert "failure_states (view)" in capsys.readouterr().out
+    assert app.run(["sql", "--json"]) == 0
+    assert any(r["name"] == "gate_outcomes" for r in json.loads(capsys.readouterr().out))
+
+
+def test_an_export_says_where_it_is(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert app.run(["export", "--parquet", "out"]) == 0
+    assert "2 events" in capsys.readouterr().out
+    assert (project / "out" / "notes.parquet").exists()
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (None, ""),
+        (True, "True"),
+        (float("nan"), "nan"),
+        (b"\xff", "ff"),
+        ([1, {"a": None}], '[1, {"a": null}]'),
+        (2**70, str(2**70)),
+    ],
+)
+def test_every_value_has_a_text(value: Any, shown: str) -> None:
+    answer = Answer((("a", "X"), ("a", "X")), [(value, 1)], False)
+    assert tabular.lines(answer, 80)[1].split("  ")[0].strip() == shown
+    assert list(tabular.records(answer)[0]) == ["a", "a_2"]
+    json.dumps(tabular.records(answer))
