@@ -118,7 +118,9 @@ def about(event: Event) -> str:
         reason = f": {data['reason']}" if data.get("reason") else ""
         return f"{short(str(data.get('record', '')))}{until}{reason}"
     if kind == "label.set":
-        return f"{data.get('label')} {data.get('target')} {data.get('pattern')} -> {data.get('effect')}: {data.get('reason', '')}"
+        instead = f" (use {data['instead']})" if data.get("instead") else ""
+        what = f"{data.get('label')} {data.get('target')} {data.get('pattern')}{instead}"
+        return f"{what} -> {data.get('effect')}: {data.get('reason', '')}"
     if kind == "gate.degraded":
         return f"{data.get('where', '')}: {data.get('what', '')} {data.get('detail', '')}"
     for name in ("title", "text", "resolution", "note", "reason", "source", "selector", "hash", "root", "segment"):

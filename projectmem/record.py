@@ -1,7 +1,7 @@
 """Write what people and agents have to say: issues, attempts, fixes, decisions, notes, labels, and verdicts on records.
 
 Everything is validated against its kind, stripped of secrets and appended in one step. Whoever is not a person at a
-terminal is an *agent*: it may note and dispute, and may not make rules or pins.
+terminal is an *agent*: it may note, dispute and make rules that warn; labels, pins and rules that do more are not its to make.
 """
 
 from __future__ import annotations
@@ -49,6 +49,20 @@ def record(
     return _written(place, [draft], now, notices)[-1]
 
 
+def write_all(
+    place: Place,
+    events: Sequence[tuple[str, Mapping[str, Any], Sequence[str]]],
+    *,
+    now: int,
+    origin: str,
+    actor: Mapping[str, str] | None = None,
+    notices: list[str] | None = None,
+) -> list[Event]:
+    """Append several events (kind, data, causes) in one batch: all of them or none. Raises as `record`."""
+    drafts = [_draft(place, kind, data, now=now, origin=origin, actor=actor, causes=causes) for kind, data, causes in events]
+    return _written(place, drafts, now, notices)
+
+
 def _draft(
     place: Place,
     kind: str,
@@ -62,7 +76,8 @@ def _draft(
     """A draft that may be written: allowed to this caller, without secrets, valid for its kind."""
     from projectmem_logs import kinds
 
-    if kind in PERSON_ONLY and origin != "human":
+    warns = kind == "label.set" and data.get("label") == "rule" and data.get("effect") == "warn"  # an agent's decision may
+    if kind in PERSON_ONLY and origin != "human" and not warns:
         raise RefusedError(f"`{kind}` needs a person at a terminal; an agent can record a note or dispute a record")
     clean = kinds.validate(kind, dict(redacted(place, dict(data))))
     who = {name: str((actor or {}).get(name) or "") for name in ("session", "agent", "harness", "model")}

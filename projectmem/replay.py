@@ -8,6 +8,8 @@ recorded with it, the session, the policy (by hash) and the time. All of that is
     engine changed   another revision of the gate made it: nothing to compare
     input erased     what it was made from was erased on request
 
+A rule carries what it would have said to past calls, and up to which position: that is counted again too.
+
 A call that was let through without a candidate carries the position of that check; there *same* means that no record of
 its keys stood open at that position.
 """
@@ -43,12 +45,13 @@ class Report:
     verified: bool = False
     decisions: Counter[str] = field(default_factory=Counter)
     passed: Counter[str] = field(default_factory=Counter)
+    rules: Counter[str] = field(default_factory=Counter)
     differences: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def ok(self) -> bool:
         """Whether every decision came out as recorded (or could not be compared for a stated reason)."""
-        return not self.decisions[DIFFERENT] and not self.passed[DIFFERENT]
+        return not self.decisions[DIFFERENT] and not self.passed[DIFFERENT] and not self.rules[DIFFERENT]
 
     def to_data(self) -> dict[str, Any]:
         """The report as plain data."""
@@ -60,6 +63,7 @@ class Report:
             "verified": self.verified,
             "decisions": {name: self.decisions[name] for name in OUTCOMES},
             "without_candidate": {name: self.passed[name] for name in OUTCOMES},
+            "rules": {name: self.rules[name] for name in OUTCOMES},
             "differences": self.differences,
             "ok": self.ok,
         }
@@ -85,8 +89,15 @@ def replay_log(home: str, *, root: str = "", until: int | None = None, verify: b
         checker.learn(event)
     report.open_failures = checker.open_failures(state)
     if verify:
+        rules = []
         for event in watch(_upto(read_events(home), until)):
             _verify(state, checker, event, report)
+            if event["kind"] == "label.set" and isinstance(data_of(event).get("replay"), dict):
+                rules.append(event)
+        for event in rules:
+            found = checker.rule(lambda: _upto(read_events(home), until), event)
+            report.rules[found[0]] += 1
+            _differ(report, event, *found)
     return report
 
 
@@ -103,6 +114,11 @@ def _verify(state: Any, checker: _Checker, event: Event, report: Report) -> None
         report.passed[outcome] += 1
     else:
         return
+    _differ(report, event, outcome, why, now_says)
+
+
+def _differ(report: Report, event: Event, outcome: str, why: str, now_says: str) -> None:
+    """Add a row where something came out different."""
     if outcome == DIFFERENT:
         data = data_of(event)
         decided = data.get("decision")
@@ -111,7 +127,7 @@ def _verify(state: Any, checker: _Checker, event: Event, report: Report) -> None
             {
                 "id": event["id"],
                 "ts": event["ts"],
-                "text": data.get("text", ""),
+                "text": data.get("text") or data.get("reason", ""),
                 "recorded": recorded,
                 "now": now_says,
                 "why": why,
@@ -244,6 +260,23 @@ class _Checker:
             return ERASED, "events before it were erased", ""
         return DIFFERENT, "a failure of this action stood open at that position", "a candidate"
 
+    def rule(self, events: Callable[[], Iterable[Event]], event: Event) -> tuple[str, str, str]:
+        """(outcome, why, what is counted now) of what a rule would have said to the calls before it. Total."""
+        from projectmem.rules import tried
+
+        data = data_of(event)
+        try:
+            recorded = data["replay"]
+            again = tried(events(), data, recorded["since"], recorded["as_of"]).to_data()
+            if _bytes(again) == _bytes(recorded):
+                return SAME, "", ""
+            if self._erased_before(recorded["as_of"]):
+                return ERASED, "calls before it were erased", ""
+        except (KeyError, TypeError, ValueError, AttributeError) as exc:
+            return DIFFERENT, f"what is recorded of its trial cannot be read ({type(exc).__name__}: {exc})", "?"
+        said = f"{again['ok']} past successes"
+        return DIFFERENT, f"the rule says it would have objected to {recorded.get('ok')} past successes", said
+
     @staticmethod
     def _fix(state: Any, data: Mapping[str, Any]) -> bool:
         """Whether the call made a failed fix again."""
@@ -304,6 +337,8 @@ def render(report: Report, paint: output.Paint) -> list[str]:
     total = sum(report.decisions.values())
     lines.append(f"recomputed {total} decisions: {_counts(report.decisions)}")
     lines.append(f"rechecked {sum(report.passed.values())} calls that met no objection: {_counts(report.passed)}")
+    if report.rules:
+        lines.append(f"tried {sum(report.rules.values())} rules on the past again: {_counts(report.rules)}")
     for row in report.differences[:LISTED]:
         said = f"{output.when(row['ts'])}  recorded {row['recorded']}, now {row['now']}: {row['why']}"
         lines.append(paint("red", f"  different  {row['id']}  {output.safe(said)}"))

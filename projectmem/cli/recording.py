@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from projectmem import caller, output, units
-from projectmem.cli import common
+from projectmem.cli import common, ruling
 from projectmem.cli.common import EXITS, Json, Root
 from projectmem.errors import BadInputError
 
@@ -22,8 +22,9 @@ Verifier = Annotated[
 
 
 def register(parent: typer.Typer) -> None:
-    """Add the group to the application."""
+    """Add the groups to the application."""
     parent.add_typer(app, name="record")
+    ruling.register(parent)  # what a decision may become
 
 
 def _text(value: str) -> str:
@@ -115,6 +116,8 @@ def decision(
     as_json: Json = False,
 ) -> None:
     """Record a decision of the project."""
+    from projectmem_gate.clauses import propose as proposed
+
     from projectmem.lookup import find_one
 
     older = ""
@@ -123,6 +126,8 @@ def decision(
         older = str(find_one(place, supersedes, lambda e: e["kind"] == "decision.recorded", "decision")["id"])
     data = {"title": _text(title), "text": _text(text) if text else "", "supersedes": older}
     _write(root, as_json, "decision.recorded", data, "decision")
+    if not as_json and proposed(data["title"])[0] is not None:
+        common.note("the gate can check this: `projectmem rule add --decision` with its id shows how")
 
 
 @app.command(epilog=EXITS)

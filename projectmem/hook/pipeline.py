@@ -108,7 +108,7 @@ def _check(place: Place, state: Snapshot, payload: Payload, call: Call, now: int
         decision, facts, records = assess(state, action, asker, disk, policy, now)
         if state.cursor() == cursor:  # else a parallel call wrote in between: what was read is not the log as of the cursor
             break
-    if not records and decision.verdict == "allow":
+    if not records and decision.verdict == "allow" and decision.rule != "override":  # a pass uses an ask up: it is recorded
         note(state, call, {"t0": now, "as_of": cursor})
         return None
     adapter = payload.adapter

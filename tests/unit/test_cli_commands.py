@@ -25,8 +25,9 @@ PATHS = [
     ("record", "decision"), ("record", "note"), ("record", "label"), ("policy",), ("policy", "show"), ("policy", "validate"),
     ("policy", "path"),
     ("policy", "accept"),
+    ("rule",), ("rule", "add"), ("rule", "check"), ("rule", "list"), ("rule", "confirm"), ("rule", "clear"),
 ]  # fmt: skip
-WITHOUT_ROOT = {("hook",), ("demo",), ("version",), ("backtest",), ("record",), ("policy",)}
+WITHOUT_ROOT = {("hook",), ("demo",), ("version",), ("backtest",), ("record",), ("policy",), ("rule",)}
 READING = [
     ("failures",), ("failures", "--all"), ("log",), ("log", "--kind", "action"), ("stats",), ("summary",), ("replay",),
     ("replay", "--verify"),
