@@ -147,6 +147,8 @@ _SIMPLE: dict[tuple[str, ...], tuple[str, Callable[[object], Any]]] = {
     ("decisions", "window"): ("window_us", parse_duration),
 }
 _BY_CLASS = {("ttl", "warn"): "ttl_warn", ("ttl", "ask"): "ttl_ask", ("cooldown",): "cooldown"}
+# Every key but the rules, as it is written -> its name in the compiled policy.
+KEYS = {".".join(path): name for path, name in [*((p, n) for p, (n, _) in _SIMPLE.items()), *_BY_CLASS.items()]}
 _RULE_KEYS: dict[str, Callable[[object], Any]] = {
     "name": _text(80, empty=False),
     "target": _choice(TARGETS),

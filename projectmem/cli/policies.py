@@ -29,17 +29,38 @@ def show(root: Root = "", as_json: Json = False) -> None:
         common.emit({"hash": policy.hash, "source": source, "policy": policy.to_data()})
         return
     common.say(f"policy {policy.hash[:16]} ({output.safe(source)})")
-    for name, value in sorted(policy.to_data().items()):
-        common.say(f"  {output.safe(name):<12} {output.safe(_readable(name, value))}")
+    for key, value in _written(policy.to_data()):
+        common.say(f"  {key:<22} {output.safe(value)}")
 
 
-def _readable(name: str, value: Any) -> str:
-    """A value of a compiled policy as people write it: lengths of time in their unit."""
+def _written(data: dict[str, Any]) -> list[tuple[str, str]]:
+    """(key as in policy.toml, value as people say it) of a compiled policy."""
+    from projectmem_gate.policy_text import KEYS
+
+    rows = [(key, _said(name, data[name])) for key, name in KEYS.items()]
+    for rule in data["rules"]:
+        review = f", review {rule['review']}" if rule["review"] else ""
+        reason = f": {rule['reason']}" if rule["reason"] else ""
+        rows.append((f"rule {rule['name']}", f"{rule['effect']} {rule['target']} `{rule['pattern']}`{review}{reason}"))
+    return rows
+
+
+def _said(name: str, value: Any) -> str:
+    """Lengths of time in their unit, those of the failure classes in groups: what most have first."""
     if isinstance(value, dict):
-        return ", ".join(f"{key} {output.span(us) if us else 'never'}" for key, us in value.items())
+        groups: dict[int, list[str]] = {}
+        for cls, us in value.items():
+            groups.setdefault(us, []).append("unknown cause" if cls == "unknown" else cls)
+        (most, _), *others = sorted(groups.items(), key=lambda row: (-len(row[1]), row[1]))
+        said = [f"{', '.join(classes)}: {_span(us)}" for us, classes in others]
+        return "; ".join([_span(most) if others else f"{', '.join(groups[most])}: {_span(most)}", *said])
     if name.endswith("_us"):
         return output.span(value)
     return value if isinstance(value, str) else output.to_json(value, indent=None)
+
+
+def _span(us: int) -> str:
+    return output.span(us) if us else "not at all"
 
 
 @app.command(epilog=EXITS)

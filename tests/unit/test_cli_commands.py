@@ -267,6 +267,23 @@ def test_a_person_pins_reviews_labels_and_accepts(run: Cli, monkeypatch: pytest.
     run.capsys.readouterr()
 
 
+def test_a_policy_is_shown_as_it_is_written(run: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keys as in the file, lengths of time with their unit, classes in groups, rules with what they say."""
+    rows = dict(line.strip().split("  ", 1) for line in run("policy", "show").splitlines()[1:])
+    assert {key.strip(): value.strip() for key, value in rows.items()}.items() >= {
+        "ask.by": "agent",
+        "cost.turn": "15 s",
+        "decisions.window": "30 d",
+        "ttl.ask": "24 h; network, lock: 10 min; resource: 60 min; unknown cause: not at all",
+        "cooldown": "network, lock: 10 min",
+    }.items()
+    file = run.root / "mine.toml"
+    file.write_text('[[rule]]\nname = "pm"\ntarget = "command"\npattern = "npm"\neffect = "deny"\nreason = "use pnpm"\n')
+    person(monkeypatch)
+    run("policy", "accept", str(file))
+    assert "rule pm                deny command `npm`: use pnpm" in run("policy", "show")
+
+
 def test_a_policy_is_shown_checked_and_accepted(run: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     """An error names file, line and key; what is accepted is in force."""
     file = run.root / "mine.toml"
