@@ -129,7 +129,7 @@ SELECT * EXCLUDE (data), json_transform(data, '{
     "by_event": "VARCHAR", "useful": "BOOLEAN", "note": "VARCHAR", "hash": "VARCHAR", "policy": "JSON", "where": "VARCHAR",
     "what": "VARCHAR", "detail": "VARCHAR", "segment": "VARCHAR", "why": "VARCHAR", "engine": "VARCHAR", "surface": "VARCHAR",
     "query": "VARCHAR", "abstained": "BOOLEAN", "documents": "BIGINT", "tokens": "BIGINT", "size": "BIGINT", "root": "VARCHAR",
-    "items": "JSON", "below_floor": "JSON"
+    "items": "JSON", "below_floor": "JSON", "instead": "VARCHAR", "decision": "VARCHAR"
 }') AS d
 FROM raw WHERE data IS NOT NULL AND kind NOT IN ('action.finished', 'action.proposed', 'erasure.requested');
 
@@ -162,8 +162,10 @@ FROM rest WHERE kind IN ('issue.opened', 'issue.closed', 'hypothesis.noted', 'at
     'decision.recorded', 'note.recorded');
 
 INSERT INTO label_events
-SELECT id, stream, seq, at_us, session, agent, harness, model, origin, coalesce(d.label_event, ''), coalesce(d.label, ''),
-    coalesce(d.target, ''), coalesce(d.pattern, ''), coalesce(d.effect, ''), coalesce(d.reason, ''), coalesce(d.review_at, 0)
+SELECT id, stream, seq, at_us, session, agent, harness, model, origin,
+    CASE kind WHEN 'label.cleared' THEN coalesce(d.label_event, '') ELSE '' END, coalesce(d.label, ''),
+    coalesce(d.target, ''), coalesce(d.pattern, ''), coalesce(d.effect, ''), coalesce(d.reason, ''), coalesce(d.review_at, 0),
+    coalesce(d.instead, ''), coalesce(d.decision, '')
 FROM rest WHERE kind IN ('label.set', 'label.cleared');
 
 INSERT INTO feedback

@@ -25,7 +25,7 @@ from .errors import CountMismatch
 
 # Version of the tables and views (SCHEMA.md has it; raise it when their columns change) together with that of the fold:
 # generations of another version are rebuilt.
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 VERSION = 1000 * SCHEMA_VERSION + fold.FOLD_VERSION
 EVENT_BYTES_MAX = 32 * 1024 * 1024
 

@@ -63,11 +63,12 @@ CREATE TABLE records (
     supersedes VARCHAR, tags VARCHAR[], paths VARCHAR[]
 );
 
--- label.set and label.cleared (`clears` names the label's event, "" when it sets one).
+-- label.set and label.cleared (`clears` names the label's event, "" when it sets one). label: fragile | protected | rule; a rule is
+-- the clause of a decision that can be checked: `decision` names it, `instead` is what it asks for.
 CREATE TABLE label_events (
     id VARCHAR, stream VARCHAR, seq BIGINT, at_us BIGINT, session VARCHAR, agent VARCHAR, harness VARCHAR, model VARCHAR,
     origin VARCHAR, clears VARCHAR, label VARCHAR, target VARCHAR, pattern VARCHAR, effect VARCHAR, reason VARCHAR,
-    review_at BIGINT
+    review_at BIGINT, instead VARCHAR, decision VARCHAR
 );
 
 -- What was said of recorded failures. what: pinned | snoozed | disputed | superseded | reviewed. record: the failure's event,

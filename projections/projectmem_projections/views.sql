@@ -100,12 +100,19 @@ WITH ended AS (
 SELECT d.*, e.by_id IS NULL AS in_force, coalesce(e.by_id, '') AS superseded_by
 FROM records d LEFT JOIN ended e ON e.target = d.id WHERE d.kind = 'decision';
 
--- Labels in force: fragile and protected paths, commands and tools.
+-- Labels in force: fragile and protected paths, commands and tools, and rules. A label ends when it is cleared, and with the
+-- decision it is of; what a person set, only a person ends.
 CREATE VIEW labels AS
+WITH ended AS (
+    SELECT clears AS id, origin = 'human' AS person FROM label_events WHERE clears <> ''
+    UNION ALL
+    SELECT supersedes, origin = 'human' FROM records WHERE kind = 'decision' AND supersedes <> ''
+)
 SELECT * EXCLUDE (clears) FROM label_events l
-WHERE l.clears = '' AND NOT EXISTS (SELECT 1 FROM label_events c WHERE c.clears = l.id);
+WHERE l.clears = ''
+    AND NOT EXISTS (SELECT 1 FROM ended e WHERE e.id IN (l.id, nullif(l.decision, '')) AND (e.person OR l.origin <> 'human'));
 
--- Everything a person made the gate look at: labels in force (id: the label's event), and the rules of the policy in force
+-- Everything the gate is made to look at: labels in force (id: the label's event), and the rules of the policy in force
 -- (id: the policy's event, name: the rule's).
 CREATE VIEW rules AS
 SELECT 'label' AS source, id, label AS name, target, pattern, effect, reason, at_us FROM labels

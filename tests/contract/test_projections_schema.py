@@ -13,6 +13,7 @@ from projectmem_gate.policy import DEFAULT
 from projectmem_logs.kinds import KINDS as ALL_KINDS
 from projectmem_projections import catalogue, fold
 from projectmem_projections.loading import KINDS, load_events, sql, views
+from projectmem_projections.memory import MemoryState
 
 REPO = Path(__file__).resolve().parents[2]
 DAY = 86_400_000_000
@@ -97,3 +98,45 @@ def test_the_state_of_a_failure_is_what_the_gate_says(events: list[dict[str, Any
         con.execute(f"SET VARIABLE now_us = {now}")
         rows = con.execute("SELECT key, state, reason, state_id, expires_at FROM failure_states").fetchall()
     assert {row[0]: row[1:] for row in rows} == expected
+
+
+@st.composite
+def rulings(draw: st.DrawFn) -> list[dict[str, Any]]:
+    """Labels and rules, their clearing, and the decisions that rules are of."""
+    events = []
+    for seq in range(1, draw(st.integers(1, 9)) + 1):
+        kind = draw(st.sampled_from(["label.set", "label.set", "label.cleared", "decision.recorded"]))
+        some = st.sampled_from(["", *(f"e{n}" for n in range(1, 10))])
+        data = {
+            "label": draw(st.sampled_from(["fragile", "rule"])),
+            "target": "path",
+            "pattern": "x",
+            "effect": "warn",
+            "reason": "r",
+            "review_at": 0,
+            "instead": "y",
+            "decision": draw(some),
+            "label_event": draw(some),
+            "title": "t",
+            "text": "",
+            "supersedes": draw(some),
+        }
+        actor = {"session": "s", "agent": "", "harness": "h", "model": "m", "origin": draw(st.sampled_from(["human", "agent"]))}
+        place = {"id": f"e{seq}", "stream": "s1", "seq": seq, "batch": seq, "ts": seq, "at": draw(st.integers(1, 12))}
+        events.append({**place, "kind": kind, "actor": actor, "data": data, "hash": ""})
+    return events
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(rulings())
+def test_the_labels_in_force_are_those_of_the_gate(events: list[dict[str, Any]]) -> None:
+    """Set, cleared, and ended with their decision, by whoever may."""
+    memory = MemoryState()
+    memory.apply(events)
+    names = ("id", "label", "pattern", "instead", "decision", "effect", "origin")
+    with duckdb.connect(":memory:") as con:
+        load_events(con, events)
+        con.execute("CREATE TABLE failures AS " + sql("failures.sql"))
+        con.execute(views())
+        rows = con.execute(f"SELECT {', '.join(names)} FROM labels ORDER BY at_us, stream, seq").fetchall()
+    assert rows == [tuple(label[name] for name in names) for label in memory.labels()]
