@@ -62,6 +62,7 @@ def lines_with(home: str, *texts: str) -> Iterator[Event]:
     from projectmem_logs import files
     from projectmem_logs.envelope import check_line, parse
     from projectmem_logs.tail import segments, streams
+    from projectmem_logs.upcasting import current
 
     wanted = [text.encode() for text in texts]
     for stream in streams(home):
@@ -71,7 +72,7 @@ def lines_with(home: str, *texts: str) -> Iterator[Event]:
                 if any(text in raw for text in wanted):
                     line = raw[:-1] if raw.endswith(b"\n") else raw
                     if check_line(line).ok:
-                        yield parse(line)
+                        yield current(parse(line))
 
 
 def order(event: Event) -> tuple[int, str, int]:

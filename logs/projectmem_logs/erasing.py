@@ -22,6 +22,7 @@ from .erasure import tombstone
 from .errors import ErasureError
 from .selecting import Selector, derived, sources
 from .tail import read_position, segments, streams
+from .upcasting import current
 
 LOCK_WAIT_MS = 30_000
 STALE_S = 60  # a file being written aside that is older was left by a crash
@@ -99,7 +100,7 @@ def select(home: str, selector: Selector, known: set[str] | None = None) -> Foun
     where: dict[str, str] = {}
     for place, event in _events(home, selector.may_concern):
         id = event["id"]
-        if selector.matches(event):
+        if _meant(selector, event):
             found.direct.add(id)
         if parents := sources(event):
             edges[id] = parents
@@ -113,6 +114,14 @@ def select(home: str, selector: Selector, known: set[str] | None = None) -> Foun
         found.segments.add(where[id])
         found.first_at, found.last_at = min(found.first_at or at, at), max(found.last_at, at)
     return found
+
+
+def _meant(selector: Selector, event: Event) -> bool:
+    """Whether the selector means this event, as it was written or as it is read today."""
+    if selector.matches(event):
+        return True
+    today = current(event)
+    return today is not event and selector.matches(today)
 
 
 def chosen(home: str, ids: set[str]) -> Iterator[Event]:
@@ -264,7 +273,7 @@ def _holds(raw: bytes, wanted: Mapping[str, str], selector: Selector) -> bool:
     for part in raw.split(b"\n"):
         line = check_line(part)
         if line.ok and not line.erased:
-            if line.id in wanted or selector.matches(parse(part)):
+            if line.id in wanted or _meant(selector, parse(part)):
                 return True
         elif part and not line.ok and _damaged_holds(part, wanted, selector):
             return True
@@ -287,7 +296,7 @@ def _erase_spooled(home: str, name: str, wanted: Mapping[str, str], selector: Se
                 reached.spooled += 1
             return
         pairs = list(zip(found["drafts"], found["ids"], strict=True))
-        keep = [(d, i) for d, i in pairs if i not in wanted and not selector.matches({**d, "id": i})]
+        keep = [(d, i) for d, i in pairs if i not in wanted and not _meant(selector, {**d, "id": i})]
         if len(keep) == len(pairs):
             return
         reached.spooled += len(pairs) - len(keep)

@@ -1,20 +1,19 @@
-"""The kinds of event and the payload each may carry: pydantic models, their versions, and how old payloads are read.
+"""The kinds of event and the payload each may carry: pydantic models of today's version (older ones: upcasting.py).
 
 Enumerated values and length caps are the first defence against planted text. Keys that a model does not name are kept:
 a newer version may have written them. Kinds that nobody here knows pass: they are kept in the log and skipped by folds.
 The hook builds its payloads by hand (pydantic costs it too much); a contract test holds them to these models. Pure.
-
-A payload states its version in `data["v"]`; without one it is version 1.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from .errors import KindError
+from .upcasting import UPCASTERS, upcast, version
 
 MICROS_MAX = 2**53
 Micros = Annotated[int, Field(ge=0, le=MICROS_MAX)]
@@ -233,20 +232,6 @@ KINDS: dict[str, type[Payload]] = {
     "checkpoint.sealed": CheckpointSealed,
     "gate.degraded": GateDegraded,
 }
-VERSIONS: dict[str, int] = dict.fromkeys(KINDS, 1)  # the version each kind is written in today
-
-# (kind, version) -> the payload one version later. Entries are only ever added: a log of any age must be readable.
-UPCASTERS: dict[tuple[str, int], Callable[[dict[str, Any]], dict[str, Any]]] = {}
-
-
-def upcast(kind: str, data: Mapping[str, Any]) -> dict[str, Any]:
-    """A payload of any past version as today's. A payload from the future is returned as it is. Unknown kinds pass."""
-    out = dict(data)
-    version = out.get("v", 1)
-    while isinstance(version, int) and version < VERSIONS.get(kind, 0):
-        out = {**UPCASTERS[kind, version](out), "v": version + 1}
-        version += 1
-    return out
 
 
 def validate(kind: str, data: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -255,8 +240,8 @@ def validate(kind: str, data: Mapping[str, Any]) -> Mapping[str, Any]:
     Raises KindError that names each bad field.
     """
     model = KINDS.get(kind)
-    version = data.get("v", 1)
-    if model is None or (type(version) is int and version > VERSIONS[kind]):
+    written = data.get("v", 1)
+    if model is None or (type(written) is int and written > version(kind)):
         return data
     try:
         model.model_validate(upcast(kind, data))
@@ -264,3 +249,6 @@ def validate(kind: str, data: Mapping[str, Any]) -> Mapping[str, Any]:
         faults = "; ".join(f"{'.'.join(str(p) for p in f['loc'])}: {f['msg'].lower()}" for f in e.errors()[:5])
         raise KindError(f"{kind}: {faults}") from None
     return data
+
+
+__all__ = ["KINDS", "UPCASTERS", "Payload", "upcast", "validate", "version"]

@@ -14,6 +14,7 @@ from .errors import EventError, LogError
 from .fastjson import loads
 from .recovery import joins
 from .tail import first_seq, segments, streams
+from .upcasting import LATEST, current
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,10 +60,12 @@ def read_events(
     *,
     upto: Mapping[str, int] | None = None,
     problems: list[Problem] | None = None,
+    recorded: bool = False,
 ) -> Iterator[Event]:
     """Every event past the cursor `after` {stream: seq}, up to and including `upto` (a stream it does not name is left
     out), in order of (ts, stream, seq) as far as each stream's own order allows.
 
+    Payloads are of today's version of their kind (upcasting.py); `recorded` leaves them as they were written.
     Damage never stops it: what was skipped is added to `problems`. Memory is flat but for one batch per stream.
     Raises OSError when files cannot be read.
     """
@@ -70,7 +73,7 @@ def read_events(
     runs: list[tuple[Event, Iterator[Event]]] = []
     for stream in streams(home):
         last = None if upto is None else upto.get(stream, 0)
-        run = read_stream(home, stream, (after or {}).get(stream, 0), last, found)
+        run = read_stream(home, stream, (after or {}).get(stream, 0), last, found, recorded)
         if (first := next(run, None)) is not None:
             runs.append((first, run))
     while len(runs) > 1:
@@ -86,8 +89,10 @@ def read_events(
         yield from run
 
 
-def read_stream(home: str, stream: str, after: int, upto: int | None, problems: list[Problem]) -> Iterator[Event]:
-    """One stream's events with after < seq <= upto."""
+def read_stream(
+    home: str, stream: str, after: int, upto: int | None, problems: list[Problem], recorded: bool = False
+) -> Iterator[Event]:
+    """One stream's events with after < seq <= upto, as `read_events`."""
     if upto is not None and upto <= after:
         return
     folder = os.path.join(home, "log", stream)
@@ -105,7 +110,7 @@ def read_stream(home: str, stream: str, after: int, upto: int | None, problems: 
                 if upto is not None and event["seq"] > upto:
                     return
                 if event["seq"] > after:
-                    yield event
+                    yield current(event) if LATEST and not recorded else event
         last = start + i == len(names) - 1
         chain.end_segment(name, last)
 
@@ -272,7 +277,7 @@ def find_event(home: str, id: str) -> Event | None:
         for name in segments(folder):
             for _, raw in files.read_lines(os.path.join(folder, name)):
                 if (head in raw or tail in raw) and check_line(raw.rstrip(b"\n")).ok:
-                    event: Event = loads(raw)
+                    event: Event = current(loads(raw))
                     if event["id"].startswith(want) or event["id"].endswith(want):
                         found[event["id"]] = event
                         if is_id(want):

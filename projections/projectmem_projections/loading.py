@@ -18,6 +18,7 @@ import duckdb
 from projectmem_gate.policy import TTL_WARN
 from projectmem_logs.reader import Problem, read_events
 from projectmem_logs.tail import read_position, segments, streams
+from projectmem_logs.upcasting import LATEST
 from projectmem_logs.verify import verify
 
 from . import fold
@@ -171,8 +172,16 @@ def _bulk(con: duckdb.DuckDBPyConnection, home: str, ends: dict[str, tuple[int, 
         return False
     finally:
         con.execute("DROP TABLE heads")
+    if LATEST and _outdated(con):
+        return False  # payloads of an older version of their kind come in event by event, brought to today's
     rows = con.execute("SELECT stream, count(*), count(DISTINCT seq), min(seq), max(seq) FROM raw GROUP BY stream").fetchall()
     return {row[0]: row[1:] for row in rows} == {stream: (n, n, 1, n) for stream, (n, _, _, _) in ends.items()}
+
+
+def _outdated(con: duckdb.DuckDBPyConnection) -> bool:
+    """Whether `raw` holds a payload of a version that is no longer written."""
+    old = "SELECT 1 FROM raw WHERE kind = ? AND data IS NOT NULL AND coalesce(try_cast(data->>'v' AS BIGINT), 1) < ? LIMIT 1"
+    return any(con.execute(old, [kind, version]).fetchone() for kind, version in LATEST.items())
 
 
 def _careful(con: duckdb.DuckDBPyConnection, home: str, problems: list[Problem]) -> None:

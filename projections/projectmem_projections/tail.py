@@ -3,6 +3,7 @@
 A position is `(segment name, byte offset)` together with the last sequence number applied. The number is what counts; the
 bytes are where to look first. Where the two disagree (an erasure rewrote lines), the segment is scanned from its start.
 A batch is served once its last record is there: the end of an unfinished one may yet be cut off.
+Payloads of an older version of their kind are brought to today's, as `projectmem_logs.reader` does.
 This reader checks that lines are whole, parse and are contiguous. Anything else is a *problem*, and the caller turns to
 `projectmem_logs.reader`, which knows how to read around damage.
 """
@@ -106,6 +107,7 @@ def _read(home: str, stream: str, names: list[str], tail: Tail, after: int, limi
 def _read_lines(file: Any, stream: str, tail: Tail, last: int, after: int, limit: int) -> int:
     """Read whole batches from the file's position on; returns the last sequence number of the last of them."""
     from projectmem_logs.fastjson import loads  # `positions` is asked before every call and needs none of it
+    from projectmem_logs.upcasting import LATEST, current
 
     batch: list[dict[str, Any]] = []
     size = 0
@@ -125,7 +127,7 @@ def _read_lines(file: Any, stream: str, tail: Tail, last: int, after: int, limit
         met = seq
         size += len(line)
         if seq > after:
-            batch.append(event)
+            batch.append(current(event) if LATEST else event)
         if not left:
             tail.offset += size
             tail.events += batch

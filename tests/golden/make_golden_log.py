@@ -104,7 +104,7 @@ def stream(name: str, samples: list[tuple[str, dict[str, str], dict[str, Any]]],
 def digest(home: str) -> str:
     """What a log replays to: SHA-256 over the canonical form of every event in reading order."""
     out = sha256()
-    for event in read_events(home):
+    for event in read_events(home, recorded=True):
         out.update(canonical(event) + b"\n")
     return out.hexdigest()
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from projectmem_logs import kinds
+from projectmem_logs import kinds, upcasting
 from projectmem_logs.errors import KindError
-from projectmem_logs.kinds import KINDS, VERSIONS, upcast, validate
+from projectmem_logs.kinds import KINDS, upcast, validate
 from projectmem_logs.reader import read_events
 from projectmem_logs.store import LogStore, init_home
 from projectmem_logs.verify import verify
@@ -50,7 +50,7 @@ def test_unknown_keys_kinds_and_future_versions_pass_unchanged() -> None:
 
 def test_old_payloads_come_up_step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each upcaster takes one version to the next; a payload without a version is the first."""
-    monkeypatch.setitem(VERSIONS, "note.recorded", 3)
+    monkeypatch.setitem(upcasting.LATEST, "note.recorded", 3)
     monkeypatch.setitem(kinds.UPCASTERS, ("note.recorded", 1), lambda d: {**d, "tags": d.get("tags", [])})
     monkeypatch.setitem(kinds.UPCASTERS, ("note.recorded", 2), lambda d: {**d, "text": d["text"].strip()})
     assert upcast("note.recorded", {"text": " x "}) == {"text": "x", "tags": [], "v": 3}
@@ -60,8 +60,8 @@ def test_old_payloads_come_up_step_by_step(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_every_kind_has_a_version_and_every_older_version_an_upcaster() -> None:
     """The registry has no hole."""
-    assert VERSIONS.keys() == KINDS.keys()
-    assert all((kind, v) in kinds.UPCASTERS for kind, version in VERSIONS.items() for v in range(1, version))
+    assert upcasting.LATEST.keys() <= KINDS.keys() and all(version > 1 for version in upcasting.LATEST.values())
+    assert upcasting.UPCASTERS.keys() == {(kind, v) for kind, version in upcasting.LATEST.items() for v in range(1, version)}
 
 
 def test_a_stored_log_of_an_older_version_reads_as_today_s(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,11 +83,15 @@ def test_a_stored_log_of_an_older_version_reads_as_today_s(tmp_path: Path, monke
         return {"issue": data["issue"], "claim": data["text"], "sure": False}
 
     monkeypatch.setitem(KINDS, "hypothesis.noted", Second)
-    monkeypatch.setitem(VERSIONS, "hypothesis.noted", 2)
+    monkeypatch.setitem(upcasting.LATEST, "hypothesis.noted", 2)
     monkeypatch.setitem(kinds.UPCASTERS, ("hypothesis.noted", 1), second)
     LogStore(home).append([{"kind": "hypothesis.noted", "actor": actor, "data": new}], now=2)
-    read = [upcast(e["kind"], e["data"]) for e in read_events(home)]
-    assert read == [{"v": 2, "issue": "i", "claim": "old", "sure": False}, new]
+    read = [e["data"] for e in read_events(home)]
+    assert [e["data"] for e in read_events(home, recorded=True)] == [old, new]
+    assert read == [
+        {"v": 2, "issue": "i", "claim": "old", "sure": False},
+        new,
+    ]
     assert all(validate("hypothesis.noted", e["data"]) is e["data"] for e in read_events(home) if e["data"])
     assert segment.read_bytes().startswith(before) and verify(home).ok
     with pytest.raises(KindError, match=r"hypothesis\.noted: claim"):
