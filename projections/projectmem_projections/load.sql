@@ -163,7 +163,8 @@ FROM rest WHERE kind IN ('issue.opened', 'issue.closed', 'hypothesis.noted', 'at
 
 INSERT INTO label_events
 SELECT id, stream, seq, at_us, session, agent, harness, model, origin,
-    CASE kind WHEN 'label.cleared' THEN coalesce(d.label_event, '') ELSE '' END, coalesce(d.label, ''),
+    CASE kind WHEN 'label.cleared' THEN coalesce(d.label_event, '') ELSE '' END,
+    CASE kind WHEN 'label.set' THEN coalesce(d.label, '') ELSE '' END,
     coalesce(d.target, ''), coalesce(d.pattern, ''), coalesce(d.effect, ''), coalesce(d.reason, ''), coalesce(d.review_at, 0),
     coalesce(d.instead, ''), coalesce(d.decision, '')
 FROM rest WHERE kind IN ('label.set', 'label.cleared');

@@ -109,7 +109,7 @@ WITH ended AS (
     SELECT supersedes, origin = 'human' FROM records WHERE kind = 'decision' AND supersedes <> ''
 )
 SELECT * EXCLUDE (clears) FROM label_events l
-WHERE l.clears = ''
+WHERE l.label <> ''
     AND NOT EXISTS (SELECT 1 FROM ended e WHERE e.id IN (l.id, nullif(l.decision, '')) AND (e.person OR l.origin <> 'human'));
 
 -- Everything the gate is made to look at: labels in force (id: the label's event), and the rules of the policy in force
