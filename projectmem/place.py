@@ -208,3 +208,8 @@ def _read_project(home: str) -> str:
 def environment(changes: Mapping[str, str]) -> dict[str, str]:
     """A copy of this process's environment with `changes`, for a process that is started."""
     return {**os.environ, **changes}
+
+
+def config_dir(variable: str, default: str, environ: Mapping[str, str] | None = None) -> str:
+    """A harness's own folder: what the variable says, else `default` (which may begin with `~`)."""
+    return os.path.abspath(os.path.expanduser(env(variable, default, environ=environ)))

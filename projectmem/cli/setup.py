@@ -27,7 +27,8 @@ def register(parent: typer.Typer) -> None:
 
 def init(
     harness: Annotated[
-        list[str] | None, typer.Option("--harness", help="Which harness to set up (repeatable).", show_default="claude-code")
+        list[str] | None,
+        typer.Option("--harness", help="Which harness to set up (repeatable).", show_default="those that are installed"),
     ] = None,
     user: User = False,
     backfill: Annotated[
@@ -36,21 +37,33 @@ def init(
     http: Annotated[
         bool, typer.Option("--http", help="Post the hooks to a resident server (see `serve`); commands run while it does not.")
     ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be changed, and change nothing.")] = False,
     network: Annotated[bool, typer.Option("--allow-network", help="Accept a network file system.")] = False,
     root: Root = "",
     as_json: Json = False,
 ) -> None:
-    """Set up the log and the hooks of a project.
+    """Set up the log and the hooks of a project, for every harness that is installed.
 
     Learns from the sessions that the harness already keeps for it. Can be run again; `uninit` undoes it.
     """
-    from projectmem.setup.init import HARNESSES
+    from projectmem.setup.harnesses import detected
+    from projectmem.setup.init import changes
     from projectmem.setup.init import init as set_up
+    from projectmem.setup.preview import lines
 
+    harnesses = harness or detected()
+    if not as_json or dry_run:
+        shown = [line for change in changes(common.workdir(root), harnesses=harnesses, user=user) for line in lines(*change)]
+        if as_json:
+            common.emit({"changes": shown})
+        for line in [] if as_json else shown or ["every hook is in place"]:
+            common.say(output.safe(line))
+    if dry_run:
+        return
     report = set_up(
         common.workdir(root),
         now=common.now(),
-        harnesses=harness or HARNESSES,
+        harnesses=harnesses,
         user=user,
         import_sessions=backfill,
         allow_network=network,

@@ -110,6 +110,7 @@ class Disk:
         head, now = _str(recorded, "head"), self.head()
         deps, _ = self._group(recorded.get("deps"))
         files, changed = self._group(recorded.get("files"))
+        absent = self._still_absent(recorded.get("files"))
         worktree = recorded.get("worktree")
         return {
             "head": "unknown" if not head or not now else "same" if head == now else "changed",
@@ -119,7 +120,15 @@ class Disk:
             "tools": self._tools(recorded.get("tools")),
             "env": self._variables(recorded.get("env")),
             "here": "same" if worktree is None or worktree == self.place.worktree else "elsewhere",
+            **({"absent": absent} if absent else {}),
         }
+
+    def _still_absent(self, recorded: Any) -> list[str]:
+        """Files that were not there at the failure and are not there now: what the log shows besides did not make them."""
+        if not isinstance(recorded, dict):
+            return []
+        gone = [path for path, mark in recorded.items() if mark == ABSENT and isinstance(path, str)]
+        return [path for path in gone if self.mark(path) == ABSENT][:CHANGED_SHOWN]
 
     def _group(self, recorded: Any) -> tuple[str, list[str]]:
         if not isinstance(recorded, dict):

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 
 MAX_CHANGES = 64
+SELF_MADE_MAX = 5  # parts: fewer files than `changed_files` shows
 
 
 class Unchanged:
@@ -66,7 +67,7 @@ def assess(
         return Decision(ALLOW), {}, []
     from projectmem_gate.decide import decide
 
-    facts = {record.id: gather(state, record, workspace, session.session) for record in records}
+    facts = {record.id: gather(state, record, workspace, session.session, action) for record in records}
     return decide(action, records, facts, session, policy, now, labels=labels, asks=asks), facts, records
 
 
@@ -108,20 +109,39 @@ def _records(found: Mapping[str, Sequence[Any]], now: int) -> list[Any]:
     return records
 
 
-def gather(state: State, record: Any, workspace: Workspace, session: str = "") -> dict[str, Any]:
+def gather(state: State, record: Any, workspace: Workspace, session: str = "", action: Action | None = None) -> dict[str, Any]:
     """Facts of one record, read only because it is a candidate: workspace comparison, changes on record, the remedy, and how
     such tries of this class and this kind of asker went in this log."""
     facts = dict(workspace.compare(record.facts or {}))
+    own = _self_made(action, record)
     # From the first kept try on: what came between earlier tries tells a flaky action from a mended one.
     since = min(record.at, record.trail[0][0]) if record.trail else record.at
     since = min(since, record.fix["since"]) if record.fix else since
-    facts["changes"] = [[c.type, c.subject, c.at] for c in state.changes(since, MAX_CHANGES, record.paths)]
+    changes = state.changes(since, MAX_CHANGES, record.paths)
+    facts["changes"] = [[c.type, c.subject, c.at] for c in changes if c.type != "edit" or c.subject not in own]
+    if own and facts.get("files") == "changed" and own.issuperset(facts.get("changed_files") or ("",)):
+        facts.update(files="same", changed_files=[])  # no more than these, as the list is longer than a call writes
     facts["remedy"] = _remedy(state, record)
     retried = state.retried(record.cls, asker(record, session))
     if retried:
         facts["retried"] = {name: [list(row) for row in rows] for name, rows in retried.items()}
     facts["family_ok"] = bool(record.family and state.ok_after(record.family, record.at, 1))
     return facts
+
+
+def _self_made(action: Action | None, record: Any) -> frozenset[str]:
+    """Files that the very same call writes as a whole, with the same content (it is in its key): what became of them since
+    it failed does not matter to it."""
+    if action is None or record.key != action.key or not 2 <= len(action.parts) <= SELF_MADE_MAX:
+        return frozenset()
+    return frozenset(part.paths[0] for part in action.parts[:-1] if _writes_whole(part))
+
+
+def _writes_whole(part: Any) -> bool:
+    """Does the part put down one whole file whose content is in its key: a write, or `cat > f <<EOF`?"""
+    if len(part.paths) != 1 or part.effects != (("edit", part.paths[0]),):
+        return False
+    return part.kind == "write" or (part.text.startswith(("cat > ", "tee ")) and " <<" in part.text and " -a " not in part.text)
 
 
 def asker(record: Any, session: str) -> str:

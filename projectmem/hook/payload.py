@@ -40,7 +40,14 @@ if TYPE_CHECKING:
 
 
 # name -> module. The name is what `init` writes into the registered command.
-ADAPTERS = {"claude-code": "claude_code"}
+ADAPTERS = {
+    "claude-code": "claude_code",
+    "codex": "codex",
+    "gemini": "gemini",
+    "qwen": "qwen",
+    "copilot": "copilot",
+    "opencode": "opencode",
+}
 
 
 class Payload:

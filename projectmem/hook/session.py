@@ -36,7 +36,7 @@ def start(place: Place, state: Snapshot, payload: Payload, now: int) -> Answer:
     _append(place, payload, "session.started", data, now, state)
     if policy_of(state).mode == "observe":
         return None
-    found: Answer = payload.adapter.context(payload.event, summary(place, now))
+    found: Answer = payload.adapter.context(payload.event, summary(place, state, now))
     return found
 
 
@@ -79,14 +79,11 @@ def _background(payload: Payload, state: Snapshot) -> tuple[Call | None, dict[st
     return ended_background(payload, lambda call: state.pending_get(payload.session, call))
 
 
-def summary(place: Place, now: int) -> str:
+def summary(place: Place, state: Snapshot, now: int) -> str:
     """What the agent reads at the start of a session, "" where there is nothing to say. At most about 600 tokens."""
-    from projectmem_projections.scope import Scope
+    from projectmem.summary import of_place
 
-    from projectmem.summary import session_summary
-
-    scope = Scope(place.project, worktree=place.worktree)
-    return session_summary(place.home, now=now, scope=scope, nonce=os.urandom(4).hex())
+    return of_place(place, state, now=now, nonce=os.urandom(4).hex())
 
 
 def recalled(place: Place, state: Snapshot, payload: Payload, now: int) -> Answer:

@@ -8,6 +8,7 @@ no garbage. Compiled code comes from one bundle where that is as fresh as the so
 
 from __future__ import annotations
 
+import shlex
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,7 +21,7 @@ PARSERS = ("tree_sitter", "tree_sitter_bash")  # only their C modules are loaded
 MARK = "projectmem.hook.entry"  # how our entries are told from other people's
 _GONE = (
     '{"systemMessage":"projectmem: its program is gone, so the gate is off and nothing is recorded. '
-    'Install projectmem-gate again and run `projectmem init`, or remove the hooks from the Claude Code settings."}'
+    'Install projectmem-gate again and run `projectmem init`, or take its hooks out of the settings of your agent."}'
 )
 _LOADER = """import gc, sys
 gc.disable()
@@ -76,6 +77,11 @@ def hook_args(harness: str, event: str) -> list[str]:
     return ["-I", "-S", "-c", loader(package_folders()), harness, event]
 
 
+def command_line(harness: str, event: str) -> str:
+    """The command of one event as one line for a shell, for harnesses that take no list of words."""
+    return shlex.join([interpreter(), *hook_args(harness, event)])
+
+
 # Exits at once while the log's server runs (serve/alive.py) and something listens on its port here: a network namespace of one's
 # own has another loopback. Else it becomes the command. No other program is started: reading three files takes a millisecond.
 # Where the system has no /proc the command always runs, and the two answers are the same.
@@ -104,5 +110,5 @@ def is_ours(hook: object) -> bool:
     if not isinstance(hook, dict):
         return False
     args = hook.get("args")
-    words = [hook.get("command"), hook.get("url"), *(args if isinstance(args, list) else [])]
+    words = [hook.get("command"), hook.get("bash"), hook.get("url"), *(args if isinstance(args, list) else [])]
     return any(isinstance(word, str) and MARK in word for word in words)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from projectmem.place import Place
 
-PATTERN = "/.claude/settings.local.json"
+PATTERN = "/.claude/settings.local.json"  # of Claude Code; the other harnesses' files have theirs
 COMMENT = "# projectmem: settings of this machine only"
 
 
@@ -26,28 +26,28 @@ def tracked(place: Place, path: Path) -> bool:
     return subprocess.run(argv, capture_output=True, stdin=subprocess.DEVNULL, check=False).returncode == 0
 
 
-def exclude(place: Place) -> bool:
+def exclude(place: Place, pattern: str = PATTERN) -> bool:
     """Add the pattern where no line has it yet; returns whether a line was added."""
     path = exclude_file(place)
     if path is None:
         return False
     text = path.read_text(encoding="utf-8", errors="surrogateescape") if path.exists() else ""
-    if PATTERN in text.splitlines():
+    if pattern in text.splitlines():
         return False
     path.parent.mkdir(exist_ok=True)
     start = "" if not text or text.endswith("\n") else "\n"
     with path.open("a", encoding="utf-8") as file:
-        file.write(f"{start}{COMMENT}\n{PATTERN}\n")
+        file.write(f"{start}{COMMENT}\n{pattern}\n")
     return True
 
 
-def include(place: Place) -> bool:
+def include(place: Place, pattern: str = PATTERN) -> bool:
     """Take exactly those lines out again; returns whether there were any."""
     path = exclude_file(place)
     if path is None or not path.exists():
         return False
     text = path.read_text(encoding="utf-8", errors="surrogateescape")
-    if f"{COMMENT}\n{PATTERN}\n" not in text:
+    if f"{COMMENT}\n{pattern}\n" not in text:
         return False
-    path.write_text(text.replace(f"{COMMENT}\n{PATTERN}\n", ""), encoding="utf-8", errors="surrogateescape")
+    path.write_text(text.replace(f"{COMMENT}\n{pattern}\n", ""), encoding="utf-8", errors="surrogateescape")
     return True

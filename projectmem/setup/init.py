@@ -19,8 +19,9 @@ from projectmem.importers.claude_code import Counts, backfill
 from projectmem.place import Place
 from projectmem.serve import settings as resident
 from projectmem.setup import claude_settings, compiled, gitignore
+from projectmem.setup.harnesses import CLAUDE, HARNESSES, Harness
 
-HARNESSES = ("claude-code",)
+DEFAULT = (CLAUDE,)
 RIVAL = "projectmem"  # an unrelated distribution that owns the same import name
 
 Progress = Callable[[Iterable[Any], str, int], Iterable[Any]]
@@ -38,6 +39,7 @@ class Report:
         self.place = place
         self.created = False
         self.settings: list[str] = []
+        self.titles: list[str] = []
         self.excluded = False
         self.uncompiled: list[str] = []
         self.counts: Counts | None = None
@@ -60,7 +62,7 @@ class Report:
         """The report for a person."""
         found = [
             f"{'made' if self.created else 'found'} the log in {self.place.home}",
-            *(f"hooks of Claude Code in {path}" for path in self.settings),
+            *(f"hooks of {title} in {path}" for title, path in zip(self.titles, self.settings, strict=True)),
         ]
         if self.counts:
             found.append(self.counts.line())
@@ -83,7 +85,7 @@ def init(
     start: str,
     *,
     now: int,
-    harnesses: Iterable[str] = HARNESSES,
+    harnesses: Iterable[str] = DEFAULT,
     user: bool = False,
     import_sessions: bool = True,
     allow_network: bool = False,
@@ -99,9 +101,7 @@ def init(
     Raises ProjectmemError (the unrelated package, settings that cannot be edited), LogError (network file system).
     """
     refuse_rival()
-    unknown = [name for name in harnesses if name not in HARNESSES]
-    if unknown:
-        raise BadInputError(f"unknown harness `{unknown[0]}`: this version knows {', '.join(HARNESSES)}")
+    chosen = known(harnesses)
     place = places.locate(start) or _outside_git(start)
     report = Report(place)
     report.created = not place.exists
@@ -110,8 +110,8 @@ def init(
             f"the log in {place.home} was not made here: what it holds (failures, labels, rules) counts from now on. "
             "Delete the folder and run `init` again to start afresh"
         )
-    settings = settings_path(place, user=user)
-    claude_settings.read(settings)  # refuses before anything is made
+    for _, harness in chosen:
+        harness.planned(harness.path(place, user=user))  # refuses before anything is made
     init_home(place.home, now, allow_network=allow_network)
     accept(place.home)
     _write_default_policy(place)
@@ -121,19 +121,60 @@ def init(
             f"{len(report.uncompiled)} files of the hook could not be compiled, so every call pays for that "
             f"(first: {report.uncompiled[0]}); run `init` once as a user who may write there"
         )
-    _remember(place, claude_settings.add(settings, place.home, _resident(place) if http else None))
-    if http and os.name != "nt" and settings.stat().st_mode & 0o077:
-        report.warnings.append(
-            f"{settings} holds the server's token and can be read by others: `chmod 600` it on a shared machine"
-        )
-    report.settings.append(str(settings))
-    if not user:
-        report.excluded = gitignore.exclude(place)
-        if gitignore.tracked(place, settings):
-            report.warnings.append(f"git tracks {settings}: the hooks in it name paths of this machine, so do not commit them")
+    for name, harness in chosen:
+        _register(place, report, name, harness, user=user, http=http)
     if import_sessions:
         report.counts = backfill(place, now=now, progress=progress)
     return report
+
+
+def known(names: Iterable[str]) -> list[tuple[str, Harness]]:
+    """The harnesses with these names. Raises BadInputError for one that this version does not know."""
+    chosen = list(dict.fromkeys(names))
+    for name in chosen:
+        if name not in HARNESSES:
+            raise BadInputError(f"unknown harness `{name}`: this version knows {', '.join(HARNESSES)}")
+    return [(name, HARNESSES[name]) for name in chosen]
+
+
+def changes(start: str, *, harnesses: Iterable[str] = DEFAULT, user: bool = False) -> list[tuple[Path, str, str]]:
+    """(file, its text, what `init` would make of it) for each file of a harness that it would change. Raises as `init` does."""
+    chosen = known(harnesses)
+    place = places.locate(start) or _outside_git(start)
+    notes = _notes(place)
+    found = []
+    for _, harness in chosen:
+        path = harness.path(place, user=user)
+        after, before, _ = harness.planned(path, notes.get(str(path)))
+        if after != before:
+            found.append((path, before, after))
+    return found
+
+
+def _register(place: Place, report: Report, name: str, harness: Harness, *, user: bool, http: bool) -> None:
+    path = harness.path(place, user=user)
+    notes = _notes(place)
+    note = notes.get(str(path))
+    if name == CLAUDE and http:
+        note = claude_settings.add(path, place.home, _resident(place), note)
+        if os.name != "nt" and path.stat().st_mode & 0o077:
+            report.warnings.append(
+                f"{path} holds the server's token and can be read by others: `chmod 600` it on a shared machine"
+            )
+    else:
+        note = harness.add(path, note)
+    if notes.get(str(path)) != note:
+        _save_notes(place, {**notes, str(path): note})
+    report.settings.append(str(path))
+    report.titles.append(harness.title)
+    if harness.advice:
+        report.warnings.append(harness.advice)
+    if user:
+        return
+    if gitignore.tracked(place, path):
+        report.warnings.append(f"git tracks {path}: the hooks in it name paths of this machine, so do not commit them")
+    elif gitignore.exclude(place, f"/{harness.project}"):
+        report.excluded = True
 
 
 def uninit(start: str, *, user: bool = False) -> list[str]:
@@ -141,24 +182,19 @@ def uninit(start: str, *, user: bool = False) -> list[str]:
     place = places.locate(start)
     if place is None:
         raise NoProjectError(f"no project at {start}: nothing to undo")
-    path = settings_path(place, user=user)
     notes = _notes(place)
     done = []
-    if claude_settings.remove(path, notes.pop(str(path), None)):
-        done.append(f"took the hooks out of {path}")
+    for harness in HARNESSES.values():
+        path = harness.path(place, user=user)
+        if harness.remove(path, notes.pop(str(path), None)):
+            done.append(f"took the hooks of {harness.title} out of {path}")
+        others = any(Path(name).parts[-2:] == Path(harness.project).parts[-2:] for name in notes)  # of another work tree
+        if not user and not others and gitignore.include(place, f"/{harness.project}"):
+            done.append(f"took the line of {harness.project} out of {gitignore.exclude_file(place)}")
     _save_notes(place, notes)
-    if not user and not any(name.endswith("settings.local.json") for name in notes) and gitignore.include(place):
-        done.append(f"took the line out of {gitignore.exclude_file(place)}")
     if place.ready:
         done.append(f"left the log in {place.home} (delete the folder to forget everything)")
     return done
-
-
-def settings_path(place: Place, *, user: bool = False) -> Path:
-    """The settings file that `init` edits: the work tree's local, uncommitted one, or the person's own."""
-    if user:
-        return Path(places.claude_config_dir()) / "settings.json"
-    return Path(place.root) / ".claude" / "settings.local.json"
 
 
 def _resident(place: Place) -> resident.Settings:
@@ -194,13 +230,6 @@ def _notes(place: Place) -> dict[str, dict[str, Any]]:
     except (OSError, ValueError):
         return {}
     return {k: v for k, v in found.items() if isinstance(v, dict)} if isinstance(found, dict) else {}
-
-
-def _remember(place: Place, note: dict[str, Any]) -> None:
-    """Keep the first note of a file: later ones describe a file that has our hooks already."""
-    notes = _notes(place)
-    if note["file"] not in notes:
-        _save_notes(place, {**notes, note["file"]: note})
 
 
 def _save_notes(place: Place, notes: dict[str, dict[str, Any]]) -> None:

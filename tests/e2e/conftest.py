@@ -1,4 +1,4 @@
-"""A project, and a real Claude Code client that a scripted model drives in it."""
+"""A project, and real clients that a scripted model drives in it."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-DRIVER = Path(__file__).with_name("claude_driver.py")
+DRIVER = Path(__file__).with_name("client_driver.py")
 ENTER = 'ip link set lo up 2>/dev/null; exec "$@"'
 
 
-def _client() -> Path | None:
+def _client(name: str) -> Path | None:
     folder = os.environ.get("PROJECTMEM_CLIENTS")
-    found = Path(folder) / "claude" / "node_modules" / ".bin" / "claude" if folder else None
+    found = Path(folder) / name / "node_modules" / ".bin" / name if folder else None
     return found if found and found.exists() else None
 
 
@@ -34,8 +35,8 @@ def _namespace() -> list[str]:
 class World:
     """One repository and one person's home, across any number of sessions."""
 
-    def __init__(self, folder: Path, client: Path) -> None:
-        self.folder, self.client = folder, client
+    def __init__(self, folder: Path, client: Path, harness: str = "claude") -> None:
+        self.folder, self.client, self.harness = folder, client, harness
         self.repo, self.own = folder / "shop", folder / "home"
         self.repo.mkdir()
         self.own.mkdir()
@@ -63,15 +64,26 @@ class World:
         self.run("git", "add", "-A")
         self.run("git", "-c", "user.name=t", "-c", "user.email=t@example.invalid", "commit", "-qm", "state")
 
+    def use(self, name: str) -> None:
+        """Go on with another client, or skip with the reason."""
+        self.client, self.harness = _needed(name), name
+
     def session(self, *steps: Any, **more: Any) -> list[dict[str, Any]]:
         """Let the scripted model make these calls in one session; returns the requests the model got, in order."""
         self.sessions += 1
         log, spec = self.folder / f"model-{self.sessions}.jsonl", self.folder / f"spec-{self.sessions}.json"
         listed = [step if isinstance(step, list) else [step] for step in steps]
-        fields = {"client": str(self.client), "work": str(self.repo), "home": str(self.own), "path": self.path, "log": str(log)}
+        fields = {
+            "harness": self.harness,
+            "client": str(self.client),
+            "work": str(self.repo),
+            "home": str(self.own),
+            "path": self.path,
+            "log": str(log),
+        }
         spec.write_text(json.dumps({**fields, "steps": listed, **more}))
         argv = [*_namespace(), sys.executable, str(DRIVER), str(spec)]
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=180, check=False)
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=240, check=False)
         assert done.returncode == 0, done.stderr
         result = json.loads(done.stdout)
         assert result["returncode"] == 0, result
@@ -84,10 +96,20 @@ class World:
         return [event for event in read_events(str(self.home)) if event["kind"] == kind]
 
 
+def _needed(name: str) -> Path:
+    client = _client(name)
+    if client is None:
+        pytest.skip(f"no client {name}: set PROJECTMEM_CLIENTS to a folder with {name}/node_modules/.bin/{name}")
+    return client
+
+
 @pytest.fixture
 def world(tmp_path: Path) -> World:
-    """A fresh repository with the real client, or skip with the reason."""
-    client = _client()
-    if client is None:
-        pytest.skip("no Claude Code client: set PROJECTMEM_CLIENTS to a folder with claude/node_modules/.bin/claude")
-    return World(tmp_path, client)
+    """A fresh repository with the real Claude Code client, or skip with the reason."""
+    return World(tmp_path, _needed("claude"))
+
+
+@pytest.fixture
+def world_of(tmp_path: Path) -> Callable[[str], World]:
+    """The same with another client."""
+    return lambda name: World(tmp_path, _needed(name), name)

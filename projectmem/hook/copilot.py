@@ -1,0 +1,106 @@
+"""GitHub Copilot CLI's side of the hook: its payloads become neutral calls, a decision becomes its JSON.
+
+Facts measured on the real client (1.0.102), each pinned by a test against it or its samples:
+- Answers are flat: `permissionDecision`, `permissionDecisionReason`, `additionalContext`. Claude Code's nested form and
+  `decision` are ignored in its own hook files, so the call would run.
+- Calls have no id. A command that fails is a success (`resultType`) whose text ends `<shellId: N completed with exit code M>`.
+- A hook that crashes or exits with another code than 0 denies every call: the registered command always exits 0.
+"""
+
+from __future__ import annotations
+
+from projectmem.hook.payload import begun, call_of, checked, errored, exited, head_and_tail, number_after, text_of, unnamed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from projectmem_gate.model import Decision
+
+    from projectmem.hook.payload import Answer, Call, Payload
+
+HARNESS = "copilot"
+BATCHES, WARNS_BEFORE = False, True
+PRE, POST, FAILURE = "preToolUse", "postToolUse", "postToolUseFailure"
+PROMPT, START, END = "userPromptSubmitted", "sessionStart", "sessionEnd"
+EVENTS = {PRE: 10, POST: 10, FAILURE: 10, PROMPT: 10, START: 15, END: 5}  # -> timeoutSec
+_KINDS = {PRE: "pre", POST: "post", FAILURE: "post", PROMPT: "prompt", START: "start", END: "end"}
+_ENDED, _EXIT = "<shellId: ", " completed with exit code "
+
+
+def parse(event: str, raw: Any) -> Payload:
+    """The payload of `event`. Raises ValueError naming what is wrong with it."""
+    payload = begun(event, _KINDS, raw)
+    payload.session = text_of(raw, "sessionId")
+    checked(payload)
+    if payload.kind in ("pre", "post"):
+        call = call_of(payload, HARNESS, raw.get("toolName"), _given(raw.get("toolArgs")), "")
+        payload.calls = [unnamed(payload, call, raw.get("timestamp"))]
+        if event == POST:
+            result = raw.get("toolResult")
+            _answered(call, result if isinstance(result, dict) else {})
+        elif event == FAILURE:
+            errored(call, text_of(raw, "error"))
+    return payload
+
+
+def _given(args: Any) -> Any:
+    """The input; older clients send it as a JSON text."""
+    if not isinstance(args, str):
+        return args
+    from projectmem_logs.fastjson import loads
+
+    try:
+        return loads(args)
+    except (ValueError, RecursionError):
+        return args
+
+
+def _answered(call: Call, result: Mapping[str, Any]) -> None:
+    text, kind = text_of(result, "textResultForLlm"), result.get("resultType")
+    if kind == "denied":
+        call["output"], call["is_error"], call["error_kind"] = head_and_tail(text), True, "denied"
+        return
+    if kind == "failure":
+        errored(call, text)
+        return
+    body, mark, last = text.rpartition(_ENDED)
+    code = number_after(last, _EXIT) if mark else None
+    if code is not None:
+        exited(call, code, body)
+        return
+    call["output"], call["is_error"] = head_and_tail(text), False
+    given = call["input"]
+    if isinstance(given, dict) and given.get("mode") == "async":
+        call["background"] = "async"
+
+
+def answer(payload: Payload, decision: Decision) -> Answer:
+    """What Copilot CLI is told of a decision; None says nothing, which allows.
+
+    warn  context, which reaches the model as a message of its own;  ask  a person answers: Copilot asks them (refused where there
+    is no terminal), the agent answers: refused with the reason
+    """
+    if decision.verdict == "allow":
+        return None
+    if decision.verdict == "warn":
+        return context(payload.event, decision.reason)
+    permission = "ask" if decision.verdict == "ask" and decision.by == "person" else "deny"
+    reason = decision.reason or "projectmem refused this call (no reason was given)"
+    return {"permissionDecision": permission, "permissionDecisionReason": reason}
+
+
+def refuses(reply: Mapping[str, Any] | None) -> bool:
+    """Whether an answer keeps the call from running."""
+    return (reply or {}).get("permissionDecision") == "deny"
+
+
+def context(event: str, text: str) -> Answer:
+    """Text for the model beside what happens anyway; None for no text, or at an event that takes none."""
+    return {"additionalContext": text} if text and event in (PRE, POST, FAILURE, START) else None
+
+
+def with_message(reply: Answer, message: str) -> Answer:
+    """Copilot CLI shows a person nothing of a hook: the agent is told where nothing else is to be said, and may pass it on."""
+    return reply or {"additionalContext": message}

@@ -1,0 +1,163 @@
+"""Every harness that `init` knows: how it is told to call the hook, where, and how it is found to be installed.
+
+A file is either shared with others (`hooks`: our entries are put into it and taken out again) or ours alone (`text`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from projectmem import place as places
+from projectmem.hook import codex, copilot, gemini, qwen
+from projectmem.place import Place
+from projectmem.setup import claude_settings, hook_lists, opencode_plugin
+from projectmem.setup.command import MARK, command_line
+from projectmem.setup.hook_lists import SettingsError
+
+Note = dict[str, Any]
+Groups = dict[str, dict[str, Any]]
+
+
+class Harness:
+    """How one harness is set up.
+
+    title     for people;  program  what is looked for on the PATH;  home  its own folder (that it exists shows that it is used)
+    project   its file below a work tree;  user  its file for all projects, absolute
+    groups    our entry of each event, for a shared file;  text  the content of a file of our own;  comments  of its JSON
+    advice    what a person must do besides, "" for nothing
+    """
+
+    def __init__(
+        self,
+        title: str,
+        program: str,
+        home: tuple[str, str],
+        project: str,
+        user: str,
+        *,
+        groups: Callable[[], Groups] | None = None,
+        text: Callable[[], str] | None = None,
+        comments: bool = False,
+        top: dict[str, Any] | None = None,
+        advice: str = "",
+    ) -> None:
+        self.title, self.program, self._home, self.project, self._user = title, program, home, project, user
+        self.groups, self.text, self.comments, self.top, self.advice = groups, text, comments, top, advice
+
+    @property
+    def home(self) -> Path:
+        """The harness's own folder."""
+        return Path(places.config_dir(*self._home))
+
+    def path(self, place: Place, *, user: bool = False) -> Path:
+        """The file that the hooks are in."""
+        return self.home / self._user if user else Path(place.root) / self.project
+
+    def installed(self) -> bool:
+        """Whether the harness is there: its program, or the folder it makes for itself."""
+        return shutil.which(self.program) is not None or self.home.is_dir()
+
+    def add(self, path: Path, note: Note | None = None) -> Note:
+        """Put our hooks into the file. Idempotent. Returns a note for `remove`. Raises SettingsError."""
+        if self.groups is not None:
+            return hook_lists.add(path, self.groups(), note, comments=self.comments, top=self.top)
+        made, text, _ = self.planned(path, note)
+        folders = [str(p) for p in path.parents if not p.exists()]
+        if made != text:
+            hook_lists.write(path, made)
+        return note or {"file": str(path), "created": True, "folders": folders}
+
+    def planned(self, path: Path, note: Note | None = None) -> tuple[str, str, str]:
+        """(what `add` would make of the file, the file as it is, the file without us). Raises SettingsError."""
+        if self.groups is not None:
+            return hook_lists.planned(path, self.groups(), note, comments=self.comments, top=self.top)
+        text = self._own_text(path)
+        return (self.text or str)(), text, ""
+
+    def remove(self, path: Path, note: Note | None = None) -> bool:
+        """Take our hooks out of the file again. Returns whether there were any. Raises SettingsError."""
+        if self.groups is not None:
+            return hook_lists.remove(path, note, comments=self.comments)
+        if not self._own_text(path):
+            return False
+        hook_lists.unlink(path, note or {})
+        return True
+
+    def registered(self, path: Path) -> bool:
+        """Whether our hooks are in the file. Raises SettingsError."""
+        if self.groups is not None:
+            return bool(hook_lists.registered(path, comments=self.comments))
+        return bool(self._own_text(path))
+
+    def _own_text(self, path: Path) -> str:
+        try:
+            text = path.read_bytes().decode()
+        except FileNotFoundError:
+            return ""
+        except (OSError, UnicodeDecodeError) as exc:
+            raise SettingsError(f"{path} cannot be read ({exc}): nothing was changed") from None
+        if text and MARK not in text:
+            raise SettingsError(f"{path} is there and was not written by `projectmem init`: move it away first")
+        return text
+
+
+def _group(harness: str, event: str, timeout: int, matcher: str = "", **more: Any) -> dict[str, Any]:
+    hook = {"type": "command", **more, "command": command_line(harness, event), "timeout": timeout}
+    return {"matcher": matcher, "hooks": [hook]} if matcher else {"hooks": [hook]}
+
+
+def _codex() -> Groups:
+    return {event: _group(codex.HARNESS, event, timeout) for event, timeout in codex.EVENTS.items()}
+
+
+def _gemini() -> Groups:
+    return {e: _group(gemini.HARNESS, e, t, "*" if "Tool" in e else "", name="projectmem") for e, t in gemini.EVENTS.items()}
+
+
+def _qwen() -> Groups:
+    return {e: _group(qwen.HARNESS, e, t, "*" if "Tool" in e else "", name="projectmem") for e, t in qwen.EVENTS.items()}
+
+
+def _copilot() -> str:
+    hooks = {
+        event: [{"type": "command", "bash": command_line(copilot.HARNESS, event), "timeoutSec": timeout}]
+        for event, timeout in copilot.EVENTS.items()
+    }
+    return json.dumps({"version": 1, "hooks": hooks}, indent=2) + "\n"
+
+
+CLAUDE = "claude-code"
+HARNESSES: dict[str, Harness] = {
+    CLAUDE: Harness(
+        "Claude Code", "claude", ("CLAUDE_CONFIG_DIR", "~/.claude"), ".claude/settings.local.json", "settings.json",
+        groups=claude_settings.entries,
+    ),
+    "codex": Harness(
+        "Codex CLI", "codex", ("CODEX_HOME", "~/.codex"), ".codex/hooks.json", "hooks.json", groups=_codex,
+        advice="Codex runs new hooks only once they are trusted: start `codex`, choose `/hooks` and trust them",
+    ),
+    "gemini": Harness(
+        "Gemini CLI", "gemini", ("", "~/.gemini"), ".gemini/settings.json", "settings.json", groups=_gemini, comments=True,
+    ),
+    "qwen": Harness(
+        "Qwen Code", "qwen", ("QWEN_HOME", "~/.qwen"), ".qwen/settings.json", "settings.json", groups=_qwen, comments=True,
+    ),
+    "copilot": Harness(
+        "Copilot CLI", "copilot", ("COPILOT_HOME", "~/.copilot"), ".github/hooks/projectmem.json", "hooks/projectmem.json",
+        text=_copilot,
+    ),
+    "opencode": Harness(
+        "opencode", "opencode", ("OPENCODE_CONFIG_DIR", os.path.join("~", ".config", "opencode")),
+        ".opencode/plugins/projectmem.js", "plugins/projectmem.js", text=opencode_plugin.text,
+    ),
+}  # fmt: skip
+
+
+def detected() -> list[str]:
+    """The harnesses that are installed here, in the order of the table; Claude Code where none is."""
+    return [name for name, harness in HARNESSES.items() if harness.installed()] or [CLAUDE]

@@ -1,0 +1,106 @@
+"""Real clients with the hooks that `init` registers: what one session learns, the next is told, whichever client it is."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from projectmem.setup.init import init
+
+pytestmark = [pytest.mark.client, pytest.mark.xdist_group("client")]
+
+# How each client's model runs a command.
+SHELL: dict[str, Callable[[str], dict[str, Any]]] = {
+    "claude": lambda c: {"tool": "Bash", "args": {"command": c, "description": "d"}},
+    "codex": lambda c: {"tool": "exec_command", "args": {"cmd": c}},
+    "gemini": lambda c: {"tool": "run_shell_command", "args": {"command": c, "description": "d"}},
+    "qwen": lambda c: {"tool": "run_shell_command", "args": {"command": c, "description": "d", "is_background": False}},
+    "copilot": lambda c: {"tool": "bash", "args": {"command": c, "description": "d"}},
+    "opencode": lambda c: {"tool": "bash", "args": {"command": c, "description": "d"}},
+}
+NAMES = {"claude": "claude-code"}
+OTHERS = [name for name in SHELL if name != "claude"]
+
+
+def setup(world: Any, *clients: str) -> None:
+    """Hooks of these clients in the project's own settings."""
+    named = [NAMES.get(client, client) for client in clients or (world.harness,)]
+    init(str(world.repo), now=time.time_ns() // 1000, harnesses=named, import_sessions=False)
+
+
+def shop(world: Any) -> None:
+    """A project whose build wants a file that is not there."""
+    package = {"name": "shop", "version": "1.0.0", "scripts": {"build": "node build.js"}}
+    (world.repo / "package.json").write_text(json.dumps(package))
+    (world.repo / "build.js").write_text(
+        "const fs = require('fs');\n"
+        "if (!fs.existsSync('config.json')) { console.error('Error: cannot find config.json'); process.exit(2); }\n"
+        "console.log('built');\n"
+    )
+    world.commit()
+
+
+def conversation(request: dict[str, Any]) -> str:
+    """Everything that the model read."""
+    return json.dumps({k: request.get(k) for k in ("messages", "input", "contents")}, ensure_ascii=False)
+
+
+def costly(world: Any) -> None:
+    """Three earlier sessions waited two minutes each for the same failure."""
+    from projectmem.hook.entry import respond
+
+    call = {"tool_name": "Bash", "tool_input": {"command": "npm run build"}, "is_interrupt": False, "duration_ms": 120_000}
+    for session in ("a", "b", "c"):
+        base = {"session_id": session, "transcript_path": "", "cwd": str(world.repo), "hook_event_name": "PostToolUseFailure"}
+        payload = {**base, **call, "tool_use_id": f"t_{session}", "error": "Exit code 2\nError: cannot find config.json"}
+        respond(["claude-code", "PostToolUseFailure"], json.dumps(payload).encode(), time.time_ns() // 1000)
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_a_failed_build_is_spoken_of_in_the_next_session_and_silent_once_mended(world_of: Any, name: str) -> None:
+    """The main job: fail, a new session, be told, mend, go on in silence."""
+    world = world_of(name)
+    shop(world)
+    setup(world)
+    first = world.session(SHELL[name]("npm run build"))
+    assert "cannot find config.json" in conversation(first[1]), "the build must really fail"
+    assert "projectmem" not in conversation(first[1])
+    (failed,) = world.events("action.finished")
+    assert (failed["data"]["outcome"], failed["data"]["exit_code"]) == ("failed", 2)
+    assert failed["actor"]["harness"] == name
+    assert failed["data"]["duration_ms"] is not None
+
+    second = world.session(SHELL[name]("npm  run 'build' 2>&1 | tail -5"))
+    read = conversation(second[1])
+    assert "projectmem: `npm run build" in read, f"the model must be told: {read[-3000:]}"
+    (proposed,) = world.events("action.proposed")
+    assert proposed["data"]["decision"]["record"] == failed["id"]
+
+    (world.repo / "config.json").write_text("{}")
+    third = world.session(SHELL[name]("npm run build"))
+    assert "built" in conversation(third[1])
+    assert "projectmem: `" not in conversation(third[1]), "after the fix the gate must be silent"
+    assert world.events("action.finished")[-1]["data"]["outcome"] == "ok"
+    assert world.events("gate.degraded") == []
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_a_costly_failure_is_refused_once_and_the_considered_repeat_runs(world_of: Any, name: str) -> None:
+    """A failure met in Claude Code is refused in this client, with the reason for the model; the repeat goes through."""
+    world = world_of(name)
+    shop(world)
+    setup(world)
+    costly(world)
+    build = SHELL[name]("npm run build")
+    requests = world.session(build, [{"wait_s": 2.5}, build])
+    refused = conversation(requests[1])
+    assert "projectmem dispute" in refused, refused[-3000:]
+    assert "node build.js" not in refused, "a refused build must not run"
+    assert "node build.js" in conversation(requests[2]), "the repeat must really run"
+    assert world.events("action.proposed")[-1]["data"]["decision"]["rule"] == "override"
+    assert world.events("action.finished")[-1]["data"]["outcome"] == "failed"
+    assert world.events("gate.degraded") == []
