@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from projectmem import clock
 from projectmem import place as places
 from projectmem.errors import ProjectmemError
 from projectmem.place import Place
@@ -47,7 +48,7 @@ def examine(start: str, *, now: int, fire: bool = True) -> Iterator[Check]:
     yield from _contained("compiled files", _compiled)
     if fire:
         yield from _contained("hooks fire", lambda: _fired(place))
-    yield from _contained("log", lambda: _log(place))
+    yield from _contained("log", lambda: _log(place, now))
     yield from _contained("snapshot", lambda: _snapshot(place))
     yield from _contained("hook.log", lambda: _hook_log(place, now))
 
@@ -163,13 +164,15 @@ def _fired(place: Place) -> Iterator[Check]:
                 )
 
 
-def _log(place: Place) -> Iterator[Check]:
+def _log(place: Place, now: int) -> Iterator[Check]:
     from projectmem_logs.verify import verify
 
     folder = os.path.join(place.home, "log")
     if not os.access(folder, os.W_OK):
         yield Check("log", FAIL, f"{folder} cannot be written: nothing is recorded", "let this user write there")
     report = verify(place.home)
+    for text in clock.of_report(report, now):
+        yield Check("clock", NOTE, text)
     if report.ok:
         yield Check("log", OK, f"{report.events} events verify")
         return

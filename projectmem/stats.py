@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from projectmem import output
+from projectmem import clock, output
 
 TOP = 8
 
@@ -42,6 +42,7 @@ def render(found: Mapping[str, Any], paint: output.Paint) -> list[str]:
     for damage in found["damage"][:TOP]:
         where = f"{damage['stream']}/{damage['segment']} at byte {damage['at_byte']}"
         lines.append(paint("red", f"damaged: {output.safe(where)}: {output.safe(damage['detail'])}; run `projectmem verify`"))
+    lines += [paint("yellow", f"clock: {output.safe(text)}") for text in clock.of_stats(found)]
     return lines
 
 

@@ -14,6 +14,7 @@ import orjson
 
 from . import files
 from .canonical import fits
+from .clocks import Clock, Jump
 from .envelope import BOM, Line, check_line, describe, undress
 from .errors import NotInitialisedError
 from .reader import WORDS, Problem
@@ -54,7 +55,8 @@ _WORDS = {
 
 @dataclass
 class StreamReport:
-    """One stream: its segments, whole records, erased ones among them, bytes, and where its chain ends."""
+    """One stream: its segments, whole records, erased ones among them, bytes, where its chain ends, and the latest time (us)
+    that its records tell (see clocks.py)."""
 
     stream: str
     segments: int = 0
@@ -64,14 +66,19 @@ class StreamReport:
     bytes: int = 0
     seq: int = 0
     hash: str = ""
+    latest: int = 0
 
 
 @dataclass
 class Report:
-    """The verdict on a log. `ok` means every byte is accounted for; `quarantined` and `spooled` count files set aside."""
+    """The verdict on a log. `ok` means every byte is accounted for; `quarantined` and `spooled` count files set aside.
+
+    jumps  where a clock went back: no fault of the log, but what was recorded before may be dated ahead
+    """
 
     streams: list[StreamReport] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
+    jumps: list[Jump] = field(default_factory=list)
     quarantined: int = 0
     spooled: int = 0
 
@@ -106,6 +113,7 @@ def verify(home: str, progress: Callable[[int, int], None] | None = None) -> Rep
             one = _again(home, stream, one)
         report.streams.append(one.report)
         report.problems += one.problems
+        report.jumps += one.clock.jumps
     return report
 
 
@@ -148,7 +156,7 @@ class _Stream:
 
     def __init__(self, home: str, stream: str, told: _Told | None = None) -> None:
         self.folder, self.stream, self.told = os.path.join(home, "log", stream), stream, told
-        self.sweep = Sweep(stream)
+        self.sweep, self.clock = Sweep(stream), Clock(stream)
         self.report = StreamReport(stream)
         self.problems: list[Problem] = []
         self.seq, self.hash, self.batch, self.left = 0, "0" * 64, 0, 0
@@ -180,7 +188,7 @@ class _Stream:
             elif self.left:
                 self._report(-1, "batch")
                 self.left = 0
-        self.report.seq, self.report.hash = self.seq, self.hash
+        self.report.seq, self.report.hash, self.report.latest = self.seq, self.hash, self.clock.latest
 
     def _block(self, block: bytes, offset: int) -> None:
         """A run of lines: those that are plainly whole all at once, the others one by one."""
@@ -189,8 +197,13 @@ class _Stream:
             return
         lines = block[:-1].split(b"\n")
         i = 0
-        while (done := i if self.damaged else self._swept(lines, i, offset)) < len(lines):
-            offset += sum(map(len, lines[i:done])) + done - i
+        while True:
+            done = i if self.damaged else self._swept(lines, i, offset)
+            if plain := lines[i:done]:
+                self.clock.see(self.segment, offset, plain)
+            if done == len(lines):
+                return
+            offset += sum(map(len, plain)) + done - i
             self._line(lines[done] + b"\n", offset)
             offset += len(lines[done]) + 1
             i = done + 1
@@ -239,6 +252,7 @@ class _Stream:
             self.seq, self.hash, self.batch, self.left = line.seq, line.hash, line.batch, line.left
         self.report.events += 1
         self.report.erased += line.erased
+        self.clock.see(self.segment, line.start, [raw])
         try:
             event = orjson.loads(raw)
             good = orjson.dumps(event, option=orjson.OPT_SORT_KEYS) == raw and fits(event)

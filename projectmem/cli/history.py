@@ -36,14 +36,14 @@ def log(
 
     With --json one array (with --follow one event a line).
     """
-    from projectmem import logview
+    from projectmem import clock, logview
 
     place = common.open_place(root)
     start = units.moment(since, common.now(), future=False) if since else 0
     heads = _heads(place.home) if follow else {}
     damage: list[object] = []
     events = logview.select(place, kinds=kind or (), since=start, limit=limit, problems=damage)
-    common.notices([f"the log is damaged: {problem}" for problem in damage])
+    common.notices([f"the log is damaged: {problem}" for problem in damage] + clock.of_events(events, common.now()))
     paint = common.paint()
     if as_json and not follow:
         common.emit(events)

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from projectmem import caller, output
+from projectmem import caller, clock, output
 from projectmem.cli import common
 from projectmem.cli.common import EXITS, EXITS_CHECKED, Json, Root
 from projectmem.errors import BadInputError
@@ -52,6 +52,8 @@ def verify(
         common.emit({**_plain(report), "ok": ok, "home": place.home, "erasures": erasures, **more})
     else:
         _show(report, found, place.home)
+        for text in clock.of_report(report, common.now()):
+            common.say(f"clock: {output.safe(text)}")
         _show_erasures(erasures)
     if not ok:
         common.leave(1)
