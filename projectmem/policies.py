@@ -42,9 +42,16 @@ def in_force(place: Place) -> tuple[Policy, str]:
 
 
 def accept(place: Place, path: str, *, now: int) -> dict[str, Any]:
-    """Validate the file and write it into the log, from where it is in force. Returns the event."""
+    """Validate the file and write it into the log, from where it is in force. Returns the event.
+
+    The newest policy by its `at` is in force; one that was accepted while the clock was ahead must not outlast this one.
+    """
     from projectmem.record import record
+    from projectmem.state import reading
 
     policy, text = read(path)
     data = {"text": text, "hash": policy.hash, "policy": policy.to_data()}
-    return record(place, "policy.changed", data, now=now, origin="human")
+    with reading(place) as state:
+        before = state.policy()
+    at = max(now, before["at"] + 1) if before else now
+    return record(place, "policy.changed", data, now=now, at=at, origin="human")

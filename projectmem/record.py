@@ -38,14 +38,17 @@ def record(
     actor: Mapping[str, str] | None = None,
     causes: Sequence[str] = (),
     notices: list[str] | None = None,
+    at: int | None = None,
 ) -> Event:
     """Append one event of `kind` and return it as it was sealed. `notices` collects what a person should hear besides.
 
     origin  human | agent | import; an agent may not write the kinds in PERSON_ONLY (RefusedError)
-    actor   session, agent, harness, model where known
+    actor   session, agent, harness, model where known;  at  when it happened, where that is not `now`
     Raises KindError for data that does not fit the kind, LogError when the log cannot take it.
     """
     draft = _draft(place, kind, data, now=now, origin=origin, actor=actor, causes=causes)
+    if at is not None:
+        draft["at"] = at
     return _written(place, [draft], now, notices)[-1]
 
 

@@ -46,7 +46,7 @@ def entries(
     cls, origin = draw(st.sampled_from(CLASSES)), draw(st.sampled_from(origins))
     for seq in range(draw(st.integers(1, 7))):
         t = draw(st.sampled_from(["fail"] * 16 + ["ok", "ok", "dispute", "supersede", "snooze", "pin"]))
-        at = NOW - draw(AGES) * ref.S + draw(st.sampled_from([0, 0, 0, 0, 120, 299, 301])) * ref.S
+        at = NOW - draw(AGES) * ref.S + draw(st.sampled_from([0, 0, 0, 0, 0, 120, 299, 301, 40 * 86_400, 10**8])) * ref.S
         out.append(
             {
                 "t": t,

@@ -58,9 +58,23 @@ def freshness(cls: str, at: int, facts: dict[str, Any] | None, now: int) -> str:
     return "unknown" if any(facts[n] == "unknown" for n in needs) else "same"
 
 
+def placed(entries: list[dict[str, Any]], now: int) -> list[dict[str, Any]]:
+    """What is dated more than five minutes ahead happened before all that its stream recorded later at a time that can be."""
+    out = []
+    for e in entries:
+        later = [
+            x["at"]
+            for x in entries
+            if x["stream"] == e["stream"] and x["seq"] > e["seq"] and x["origin"] != "import" and x["at"] <= now + 300 * S
+        ]
+        ahead = e["at"] > now + 300 * S and e["origin"] != "import" and later
+        out.append({**e, "at": min(later) if ahead else e["at"], "said": e["at"]})
+    return out
+
+
 def open_failures(entries: list[dict[str, Any]], now: int) -> list[dict[str, Any]]:
     """The failures since the last success, observed ones only where there are any; [] when nothing may object."""
-    ordered = sorted(entries, key=order)
+    ordered = sorted(placed(entries, now), key=order)
     fails = [e for e in ordered if e["t"] == "fail"]
     oks = [e for e in ordered if e["t"] == "ok"]
     since = [e for e in fails if not oks or order(e) > order(oks[-1])]
@@ -89,11 +103,11 @@ def objection(action: Any, key: str, entries: Any, facts: Any, session: Any, pol
     if not fails or key not in action.keys:
         return None
     last = fails[-1]
-    cls, at = last["cls"], last["at"]
+    cls, at = last["cls"], last["said"]
     if looks_again(action, key, last, session):
         return None
     facts, pinned = facts.get(last["id"]), any(e["t"] == "pin" for e in entries)
-    if not pinned and now >= at + policy.ttl_warn[cls]:
+    if (not pinned and now >= at + policy.ttl_warn[cls]) or at > now + max(300 * S, policy.ttl_warn[cls]):
         return None
     state = freshness(cls, at, facts, now)
     if state == "changed":
@@ -116,7 +130,7 @@ def objection(action: Any, key: str, entries: Any, facts: Any, session: Any, pol
     chance = (base * 6 + 1000 * more) // (6 + more)
     if chance < policy.floor_warn:
         return None
-    trail = [e for e in sorted(entries, key=order) if e["t"] in ("fail", "ok")]
+    trail = [e for e in sorted(placed(entries, now), key=order) if e["t"] in ("fail", "ok")]
     turns = [(a, b) for a, b in pairwise(trail) if a["t"] != b["t"]]
     turned = sum(not any(a["at"] < c <= b["at"] for c in changed_at) for a, b in turns)
     flaky = turned >= 2 and run < turned + 2
@@ -141,6 +155,7 @@ def verdict(
     top = max(found, key=lambda o: (RANK[o[0]], o[1], o[2], [-ord(c) for c in o[3]]))
     if top[0] == "ask" and not (policy.ask_by == "person" and policy.mode == "enforce"):
         mine = [e for e in asks if (e["session"], e["agent"]) == (session.session, session.agent)]
+        mine = [e for e in mine if e["t"] != "pass" or e["at"] <= now + 300 * S]
         passed = [order(e) for e in mine if e["t"] == "pass"]
         for e in mine:
             beside = (session.call and session.call == e["call"]) or 0 <= e["turn"] == session.turn

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from projectmem_gate.policy import Policy
 
 ENGINE = "5"  # changes whenever equal inputs may give another decision
-FUTURE_US = 300_000_000  # a record dated further ahead than this may warn at most
+FUTURE_US = history.AHEAD_US  # a record dated further ahead than this may warn at most
 REPEAT_US = 2_000_000  # a repeat this long after an ask is meant, where batches cannot be told apart
 OBSERVE = "observe."  # prefix of the rule where the mode says not to speak
 
@@ -171,7 +171,7 @@ def _by_record(
     if record.state != "open" or (near and not _is_kin(action, record, facts or {})):
         return None
     lapses = 0 if record.pinned else record.at + policy.ttl_warn.get(record.cls, 0)
-    if lapses and now >= lapses:
+    if (lapses and now >= lapses) or _too_far_ahead(record, policy, now):
         return None
     state, why = freshness.judge(record, facts, now, session=session.session, cooldown=policy.cooldown)
     exact = record.key == action.key
@@ -209,13 +209,18 @@ def _by_fix(
 ) -> Finding | None:
     """A failed fix that is proposed again. An edit costs little, and its context may be another: never more than `warn`."""
     lapses = record.at + policy.ttl_warn.get(record.cls, 0)
-    if record.state != "open" or now >= lapses:
+    if record.state != "open" or now >= lapses or _too_far_ahead(record, policy, now):
         return None
     found = fixes.objection(action, record, facts, now, session.session)
     if found is None or found[3] < policy.floor_warn:
         return None
     rule, state, why, chance = found
     return Finding(WARN, rule, record, odds=chance, state=state, why=why, expires_at=lapses, identical=record.fix["times"])
+
+
+def _too_far_ahead(record: Record, policy: Policy, now: int) -> bool:
+    """Is it dated so far ahead of the clock that it would outlive what the policy gives it, were it believed?"""
+    return record.at > now + max(FUTURE_US, policy.ttl_warn.get(record.cls, 0))
 
 
 def _is_kin(action: Action, record: Record, facts: Mapping[str, Any]) -> bool:
@@ -325,7 +330,8 @@ def _meant(action: Action, record: Record | None, session: Session, now: int, as
         for e in mine
         if e.get("t") == "ask" and (e.get("at") or 0) <= now and (record is None or (e.get("at") or 0) >= record.at)
     ]
-    passes = [e for e in mine if e.get("t") == "pass"]
+    # A pass dated ahead was made under a wrong clock: it must not use up the asks of the right one.
+    passes = [e for e in mine if e.get("t") == "pass" and (e.get("at") or 0) <= now + FUTURE_US]
     if any((record is None or (e.get("at") or 0) >= record.at) and _one_call(e, session) for e in passes):
         return True  # this call has passed: it is told by a second hook, or was made beside it
     passed = max((history.order(e) for e in passes), default=(0, "", 0))

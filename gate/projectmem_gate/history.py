@@ -7,7 +7,9 @@ Entry (plain dict; unknown extra keys are kept):
     cls, sig, excerpt, exit, dur, facts, text, family, paths      fail only; dur in ms or None
     until, record, by              control entries only: until in us, 0 = not given; the reason a person gave is in text
 
-Order is (at, stream, seq) everywhere: how streams interleave never matters. Pure; nothing raises on missing fields.
+Order is (at, stream, seq) everywhere: how streams interleave never matters. Only what is dated ahead of the reader's clock, by
+more than clocks may differ, was recorded under a wrong one: such an entry goes by its place among its stream's others (settled).
+Pure; nothing raises on missing fields.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ KEEP = 16  # outcomes kept per key
 KEEP_ASKS = 8
 KEEP_TOUCHES = 2
 EXCERPT_CHARS = 300
+AHEAD_US = 300_000_000  # how far apart two right clocks may be
 SAME_MOMENT_US = 2_000_000  # two outcomes of one session closer than this were parallel calls where no turn is known
 
 _OUTCOMES = ("fail", "ok")
@@ -45,25 +48,69 @@ def merge(entries: Iterable[Entry], new: Entry) -> list[Entry]:
     """`entries` and `new`, sorted, the newest of each sort kept. Commutative and idempotent.
 
     Outcomes, asks and each kind of touch have a quota of their own, so that a loop of asks can push out
-    neither the failure it is about nor a pin.
+    neither the failure it is about nor a pin. What a stream recorded last of a sort is kept whatever its date, so that
+    entries of a clock that was ahead cannot push it out.
     """
     every = {_identity(e): e for e in entries}
     every[_identity(new)] = new
     kept: list[Entry] = []
     room: dict[str, int] = {}
+    last: dict[tuple[str, str], int] = {}
+    for _, stream, seq, t in every:
+        place = _sort(t)[0], stream
+        last[place] = max(last.get(place, 0), seq)
     for ident in sorted(every, reverse=True):
-        t = ident[3]
-        sort, quota = ("outcome", KEEP) if t in _OUTCOMES else ("ask", KEEP_ASKS) if t in _ASKS else (t, KEEP_TOUCHES)
+        sort, quota = _sort(ident[3])
         used = room.get(sort, 0)
-        if used < quota:
-            room[sort] = used + 1
+        room[sort] = used + 1
+        if used < quota or last[sort, ident[1]] == ident[2]:
             kept.append(every[ident])
     kept.reverse()
     return kept
 
 
+def _sort(t: str) -> tuple[str, int]:
+    return ("outcome", KEEP) if t in _OUTCOMES else ("ask", KEEP_ASKS) if t in _ASKS else (t, KEEP_TOUCHES)
+
+
+def settled(entries: Iterable[Entry], now: int) -> list[Entry]:
+    """The entries in the order in which they happened, as far as it can be known at `now` (us).
+
+    One that is dated more than AHEAD_US ahead of `now` cannot have happened then. It comes before what its stream recorded
+    after it: its `at` is that time then, `told` what it said. Imports tell of another time than that of their recording.
+    """
+    ordered = sorted(entries, key=_identity)
+    horizon = now + AHEAD_US
+    if not ordered or (ordered[-1].get("at") or 0) <= horizon:
+        return ordered
+    after: dict[str, int] = {}
+    out: list[Entry] = []
+    for e in sorted(ordered, key=lambda e: e.get("seq") or 0, reverse=True):
+        at, stream = e.get("at") or 0, e.get("stream") or ""
+        if _origin(e) != "import":
+            if at <= horizon:
+                after[stream] = min(at, after.get(stream, at))
+            elif stream in after:
+                e = {**e, "at": after[stream], "told": at}
+        out.append(e)
+    return sorted(out, key=_identity)
+
+
+def _was_ahead(entries: Iterable[Mapping[str, Any]]) -> bool:
+    """Does some stream's clock show to have been ahead: something it recorded later is dated much earlier?"""
+    earliest: dict[str, int] = {}
+    for e in sorted(entries, key=lambda e: e.get("seq") or 0, reverse=True):
+        if _origin(e) != "import":
+            at, stream = e.get("at") or 0, e.get("stream") or ""
+            if at > earliest.get(stream, at) + AHEAD_US:
+                return True
+            earliest[stream] = min(at, earliest.get(stream, at))
+    return False
+
+
 def is_open(entries: Iterable[Mapping[str, Any]]) -> bool:
-    """Would `fold` give a record that may object, now or when its snooze ends?"""
+    """Could `fold` give a record that may object, now or when its snooze ends? Where a clock was ahead, any failure could."""
+    entries = list(entries)
     last = ""
     latest: tuple[int, str, int] | None = None
     for e in entries:
@@ -72,7 +119,7 @@ def is_open(entries: Iterable[Mapping[str, Any]]) -> bool:
             at = order(e)
             if latest is None or at >= latest:
                 last, latest = t, at
-    return last == "fail"
+    return last == "fail" or (any(e.get("t") == "fail" for e in entries) and _was_ahead(entries))
 
 
 class Record(Value):
@@ -173,8 +220,9 @@ class Record(Value):
 
 
 def fold(key: str, entries: Iterable[Entry], now: int) -> Record | None:
-    """The record of `key`, or None when no failure is on file. `now` (us) only decides whether a snooze still runs."""
-    ordered = sorted(entries, key=_identity)
+    """The record of `key`, or None when no failure is on file. `now` (us) decides whether a snooze still runs, and what was
+    recorded under a clock that was ahead."""
+    ordered = settled(entries, now)
     fails = [e for e in ordered if e.get("t") == "fail"]
     if not fails:
         return None
@@ -193,7 +241,7 @@ def fold(key: str, entries: Iterable[Entry], now: int) -> Record | None:
     return Record(
         key,
         main.get("id") or "",
-        main.get("at") or 0,
+        main.get("told") or main.get("at") or 0,
         first_at=chosen[0].get("at") or 0,
         cls=main.get("cls") or "unknown",
         sig=main.get("sig") or "",
