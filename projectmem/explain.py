@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from projectmem import logview, output
+from projectmem import logview, moment, output
 from projectmem.failures import Standing, disk_of, standing
 from projectmem.lookup import data_of, find_one, is_failure, lines_with, order
+from projectmem.moment import CHANGES, MEANING, RETRY, RETRY_DEFAULT
+from projectmem.moment import rule as _rule
+from projectmem.moment import shown as _shown
 from projectmem.replay import action_of
 
 if TYPE_CHECKING:
@@ -14,49 +17,6 @@ if TYPE_CHECKING:
 
 Event = dict[str, Any]
 RELATED_MAX = 8
-
-MEANING = {
-    "allow": "says nothing: the call goes through",
-    "warn": "lets the call run and tells the agent about the failure along with the result",
-    "ask": "refuses the call once, with the reason; the same call repeated on purpose passes",
-    "deny": "refuses the call until the record is cleared",
-}
-RULES = {
-    "repeat": "the same action failed, and nothing that could mend it has changed",
-    "repeat.identical": "the same action failed in the same way several times in a row with nothing changed",
-    "repeat.costly": "the same action failed, and another failure would cost far more than one turn",
-    "repeat.denied": "the same action failed in the same way so often that the policy denies it",
-    "repeat.unknown": "the same action failed; whether what caused it has changed cannot be told",
-    "repeat.flaky": "the same action fails now and then with nothing changed",
-    "repeat.claimed": "the failure was reported or imported, not seen by the hook",
-    "related": "the same work failed under another launcher, because something was missing",
-    "fix.failed": "this edit was made before, and the verifier failed the same after it",
-    "fix.undone": "this edit was made before and taken back, and the failure it was for still stands",
-    "override": "the agent was asked, and repeated the call on purpose",
-    "repair": "the command repairs projectmem itself, and is never stood in the way of",
-    "human.deny": "a person labelled it as denied",
-}
-RETRY = {
-    "command-not-found": "an install, or a change of the PATH",
-    "missing-dependency": "an install, or a changed lock file or manifest",
-    "usage": "a change of a file that it names; nothing else: the command itself is wrong",
-    "auth": "a login or changed credentials",
-    "protected-resource": "a login or another branch",
-    "network": "some time: it counts only for a short cool-down",
-    "lock": "some time, or the removal of the lock",
-    "edit-mismatch": "a change of the file, or reading it again",
-}
-CHANGES = {
-    "any": "ran",
-    "edit": "changed",
-    "read": "read",
-    "install": "installed with",
-    "login": "logged in with",
-    "checkout": "checked out",
-    "env": "environment",
-    "service": "service",
-}
-RETRY_DEFAULT = "any relevant change: of the files involved, HEAD, the dependencies or the environment"
 
 
 def explain(place: Place, id: str, now: int) -> str:
@@ -72,7 +32,7 @@ def explain_data(place: Place, id: str, now: int) -> dict[str, Any]:
     event = find_one(place, id)
     if not is_failure(event):
         return {"event": event}
-    row = _standing(place, event, now)
+    row, _ = _standing(place, event, now)
     return {"event": event, "now": row.to_data() if row else None, "related": _related(place, event)}
 
 
@@ -80,7 +40,9 @@ def _explained(place: Place, event: Event, now: int) -> list[str]:
     if is_failure(event):
         return _failure(place, event, now)
     if event["kind"] == "action.proposed" and data_of(event):
-        return _decision(event)
+        return _decision(place, event)
+    if event["kind"] == "label.set" and data_of(event):
+        return _ruled(place, event, now)
     if event["kind"] == "action.finished" and data_of(event):
         return [f"Call {event['id']}: {event['data'].get('outcome')}", "", *logview.full(event)]
     if "tombstone" in event:
@@ -88,28 +50,67 @@ def _explained(place: Place, event: Event, now: int) -> list[str]:
     return [f"Event {event['id']}: {output.safe(logview.about(event), limit=300)}", "", *logview.full(event)]
 
 
-def _standing(place: Place, event: Event, now: int) -> Standing | None:
+def _ruled(place: Place, event: Event, now: int) -> list[str]:
+    """A label or a decision's clause: what it says and does, what it was made from, and how often it spoke."""
+    from projectmem_projections.fold import fold_event
+
+    from projectmem import rules
+    from projectmem.policies import in_force
+
+    policy, _ = in_force(place)
+    ((_, id, label),) = fold_event(event)
+    row = next((row for row in rules.rows(place, now, every=True) if row.event["id"] == id), None)
+    lines = [f"Rule {id} of {output.when(event['at'])}", "", *moment.ruled(label, policy, now)]
+    lines.append(f"State: {'in force' if row is None or row.state == 'in force' else output.safe(row.why)}")
+    for made in event["data"].get("examples") or []:
+        does = "covers" if made.get("covers") else "does not cover"
+        source = f" ({output.safe(made['id'])})" if made.get("id") else ""
+        lines.append(f"  made from: it {does} `{output.safe(made.get('text'), limit=120)}`{source}")
+    past = event["data"].get("replay")
+    if isinstance(past, dict):
+        ids = ", ".join(output.safe(str(i)[:18]) for i in (past.get("ids") or [])[:5])
+        since = output.when(past["since"]) if isinstance(past.get("since"), int) else "?"
+        lines.append(f"  tried on {past.get('seen')} calls since {since}: {past.get('ok')} went well{f' ({ids})' if ids else ''}")
+    spoken = [e for e in lines_with(place.home, id) if e["kind"] == "action.proposed"]
+    own = [e for e in spoken if (data_of(e).get("decision") or {}).get("record") == id]
+    lines += ["", f"It spoke {len(own)} times"] + [f"  {logview.line(e, output.Paint(False))}" for e in own[-RELATED_MAX:]]
+    return [
+        *lines,
+        "",
+        f"`projectmem rule clear {logview.short(id)}` ends it, `projectmem rule confirm` renews it (both people only).",
+    ]
+
+
+def _standing(place: Place, event: Event, now: int) -> tuple[Standing | None, list[str]]:
+    """(what the gate makes of a failure now, a line on why it does no more)."""
     from projectmem_gate import history
+    from projectmem_gate.model import Session
 
     from projectmem.state import policy_of, reading
+    from projectmem.why import stronger
 
     data = event["data"]
     try:
         action, key = action_of(data), data.get("failed_key") or data["key"]
     except (KeyError, TypeError):  # not written by this program: nothing can be asked about it
-        return None
+        return None, []
     with reading(place) as state:
         record = history.fold(key, state.entries([key]).get(key, []), now)
         if record is None:
-            return None
-        return standing(state, record, action, disk_of(place), policy_of(state), now)
+            return None, []
+        policy = policy_of(state)
+        row = standing(state, record, action, disk_of(place), policy, now)
+    more = ""
+    if record.state == "open" and row.decision.record in ("", record.id) and row.decision.verdict != "deny":
+        more = stronger(row.decision, action, record, row.facts, Session(""), policy, now)
+    return row, [f"  not more: {more}"] * bool(more)
 
 
 def _failure(place: Place, event: Event, now: int) -> list[str]:
-    row = _standing(place, event, now)
+    row, more = _standing(place, event, now)
     lines = [f"Failure {event['id']}", "", *_what(event, now)]
     if row is not None:
-        lines += ["", *_now(row, now), "", *_fresh(row, now), "", *_history(row, event, now)]
+        lines += ["", *_now(row, now), *more, "", *_fresh(row, now), "", *_history(row, event, now)]
     related = _related(place, event)
     if related:
         lines += ["", "Related"] + [f"  {logview.line(other, output.Paint(False))}" for other in related]
@@ -183,12 +184,6 @@ def _now(row: Standing, now: int) -> list[str]:
     return lines
 
 
-def _rule(name: str) -> str:
-    if not name:
-        return "  no rule objected"
-    return f"  rule {output.safe(name)}: {RULES.get(name.removeprefix('observe.'), 'a rule that a person made')}"
-
-
 def _fresh(row: Standing, now: int) -> list[str]:
     facts = row.facts
     words = {"same": "no: ", "changed": "it may have been mended: ", "unknown": "cannot be told: "}
@@ -249,41 +244,57 @@ def _hints(row: Standing | None, event: Event) -> list[str]:
     return [f"The gate does not object because of it. `projectmem log --kind action` shows what came after {id}."]
 
 
-def _decision(event: Event) -> list[str]:
+def _decision(place: Place, event: Event) -> list[str]:
+    """A decision on record: told from the state that it was made in, else from what was recorded with it alone."""
+    from projectmem_gate.model import Decision, Session
+
+    from projectmem.replay import known_policies
+
     data = event["data"]
-    decision = data.get("decision") or {}
-    verdict = decision.get("verdict", "?")
-    lines = [
-        f"Decision {event['id']} of {output.when(event['at'])}",
-        "",
-        "What was proposed",
-        f"  {output.safe(data.get('text', ''), limit=400)}",
-        f"  in {output.safe(data.get('cwd', '.'))} with the tool {output.safe(data.get('tool', '?'))}, "
-        f"session {output.safe((data.get('session') or {}).get('session', '?'))}",
-        "",
-        "What the gate said",
-        f"  {output.safe(verdict)}: it {MEANING.get(verdict, 'gave no verdict that is known here')}",
-        _rule(str(decision.get("rule") or "")),
-    ]
-    if isinstance(decision.get("odds"), int) and decision["odds"] >= 0:
-        lines.append(f"  chance that it fails again: {decision['odds'] // 10} %")
-    if decision.get("expires_at"):
-        lines.append(f"  to lapse {output.when(decision['expires_at'])}")
-    if decision.get("reason"):
-        lines += ["  the agent read:"] + [f"    > {output.safe(text)}" for text in _shown(decision["reason"])]
-    lines += [
-        "",
-        "What it went by",
-        f"  engine {output.safe(decision.get('engine', ''))}, policy {output.safe(str(data.get('policy'))[:16])}",
-    ]
-    lines.append(f"  the log as of {output.safe(output.to_json(data.get('as_of'), indent=None))}")
-    for record, facts in (data.get("facts") or {}).items():
-        known = {k: v for k, v in facts.items() if k not in ("changes", "remedy")}
-        lines.append(f"  failure {output.safe(record)}: {output.safe(output.to_json(known, indent=None), limit=300)}")
-    lines += ["", f"`projectmem explain {output.safe(decision.get('record', '') or 'ID')}` explains the failure behind it;"]
+    lines = [f"Decision {event['id']} of {output.when(event['at'])}, session {_session(data)}", ""]
+    try:
+        recorded = data["decision"]
+        decision = Decision(**{name: recorded[name] for name in Decision.__slots__ if name in recorded})
+        session, now = Session(**data["session"]), data["now"]
+        policy = known_policies(place)[data["policy"]]
+        action, record, asks = _behind(place, data, decision)
+        label = next((row for row in data.get("labels") or [] if decision.record and row.get("id") == decision.record), None)
+        facts = (data.get("facts") or {}).get(decision.record) or {}
+        lines += moment.told(action, decision, record, facts, session, policy, now, asks=asks, label=label)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError):  # erased, or not written by this program
+        lines += ["What was proposed", f"  {output.safe(data.get('text', ''), limit=400)}", ""]
+        verdict = str((data.get("decision") or {}).get("verdict"))
+        lines.append(
+            f"The gate said {output.safe(verdict)}: it {moment.meaning(verdict)}. What it went by is no longer on record."
+        )
+    after = [e for e in lines_with(place.home, data["call"]) if _is_end(e, data)] if data.get("call") else []
+    if after:
+        lines += ["", "What became of the call", f"  {logview.line(after[-1], output.Paint(False))}"]
+    engine = output.safe((data.get("decision") or {}).get("engine", ""))
+    as_of = output.safe(output.to_json(data.get("as_of"), indent=None))
+    lines += ["", f"Engine {engine}, policy {output.safe(str(data.get('policy'))[:16])}, the log as of {as_of}."]
     return [*lines, "`projectmem replay --verify` recomputes this decision from what was recorded."]
 
 
-def _shown(text: object) -> list[str]:
-    """The lines of a text; secrets go before it is cut into lines (a private key is one only as a whole)."""
-    return output.hide_secrets(str(text)).splitlines()
+def _session(data: dict[str, Any]) -> str:
+    return output.safe((data.get("session") or {}).get("session") or "?")
+
+
+def _is_end(event: Event, data: dict[str, Any]) -> bool:
+    ended = data_of(event)
+    same = ended.get("call") == data["call"] and ended.get("input_sha") == data.get("input_sha")
+    return event["kind"] == "action.finished" and same
+
+
+def _behind(place: Place, data: dict[str, Any], decision: Any) -> tuple[Any, Any, list[Any]]:
+    """(action, the record behind the decision or None, asks) as they were at that position of the log."""
+    from projectmem.hook.judge import candidates, failed_fix
+    from projectmem.state import folded
+
+    action = action_of(data)
+    state = folded(place.home)
+    records, asks = candidates(state, tuple(data["keys"]), action.key, data["now"], data["as_of"])
+    records += failed_fix(state, action, data["now"], data["as_of"])
+    # A failed chain is remembered under two keys and one id: the whole call's goes first.
+    found = sorted((r for r in records if r.id == decision.record), key=lambda r: r.key != action.key)
+    return action, found[0] if found else None, asks

@@ -291,6 +291,16 @@ class _Checker:
         return any(seq <= as_of.get(stream, 0) for stream, seqs in self.erased.items() for seq in seqs)
 
 
+def known_policies(place: Any) -> Mapping[str, Any]:
+    """Every policy that was ever in force, by its hash, the shipped one included."""
+    from projectmem.lookup import lines_with
+
+    checker = _Checker()
+    for event in lines_with(place.home, '"kind":"policy.changed"'):
+        checker.learn(event)
+    return checker.policies
+
+
 def keys_of(data: Mapping[str, Any]) -> tuple[str, ...]:
     """Every key of a recorded call, as `Action.keys` gives them."""
     parts = [part["key"] for part in data.get("parts") or [] if not part.get("trivial")]

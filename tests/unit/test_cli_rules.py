@@ -241,3 +241,29 @@ def test_recording_a_decision_says_that_it_can_be_checked(world: World) -> None:
     world("rule", "add", "--decision", id, "--yes")
     assert world.json("rule", "list")[0]["decision"] == id
     assert len(world.json("log", "--kind", "decision")) == 3
+
+
+def test_explain_says_which_rule_spoke_and_where_it_comes_from(world: World) -> None:
+    """Of the decision that was made, and of the rule itself."""
+    id = world.ran("npm install a")
+    world("rule", "add", "use pnpm here", "--from", id, "--yes")
+    rule = world.json("rule", "list")[0]
+    world.hook("PreToolUse", "npm ci", "a1", session="s9")
+    made = world.json("log", "--kind", "action.proposed")[0]["id"]
+    text = world("explain", made)
+    for line in (
+        "The decision behind it\n  use pnpm here",
+        f"it enforces decision {rule['decision'][:18]}",
+        "it would have objected to 1 that went well (3 are accepted)",
+        "  wanted ask, does ask",
+        "rule decision: a decision that the project made covers it",
+        f"a person ends it with `projectmem rule clear {rule['id'][:18]}` or supersedes the decision",
+        "repeat the call unchanged, and it passes once",
+    ):
+        assert line in text
+    text = world("explain", rule["id"])
+    assert f"made from: it covers `npm install a` ({id})" in text
+    assert "It spoke 1 times" in text
+    assert "State: in force" in text
+    world("rule", "clear", rule["id"], "--reason", "enough")
+    assert ": enough" in world("explain", rule["id"])
