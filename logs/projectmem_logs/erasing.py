@@ -26,6 +26,7 @@ from .upcasting import current
 
 LOCK_WAIT_MS = 30_000
 STALE_S = 60  # a file being written aside that is older was left by a crash
+PIECE = 1 << 20  # bytes written at a time
 _SPOOL = ".spool"
 
 Event = dict[str, Any]
@@ -182,7 +183,7 @@ def carry_out(home: str, wanted: Mapping[str, str], selector: Selector, *, at: i
     folder = os.path.join(home, "quarantine")
     for name in files.names(folder):
         path = os.path.join(folder, name)
-        if _holds(files.read(path), wanted, selector):
+        if _holds(path, wanted, selector):
             files.remove(path)
             reached.quarantined += 1
     files.sync_dir(folder)
@@ -217,7 +218,7 @@ def _erase_stream(home: str, stream: str, wanted: Mapping[str, str], selector: S
         last = name == names[-1]
         was_sealed = files.is_sealed(os.stat(path).st_mode)
         if _needs(path, wanted, selector):
-            files.replace(path, b"".join(_erased_lines(path, wanted, selector, at, reached)))
+            files.replace(path, _pieces(_erased_lines(path, wanted, selector, at, reached)))
             reached.segments += 1
         if was_sealed or not last:
             files.seal_file(path)  # the new file is writable; that of an earlier run that stopped here, too
@@ -256,6 +257,19 @@ def _erased_lines(path: str, wanted: Mapping[str, str], selector: Selector, at: 
             yield raw
 
 
+def _pieces(lines: Iterator[bytes]) -> Iterator[bytes]:
+    """The same bytes, about PIECE at a time: a segment is never in memory."""
+    held, size = [], 0
+    for line in lines:
+        held.append(line)
+        size += len(line)
+        if size >= PIECE:
+            yield b"".join(held)
+            held, size = [], 0
+    if held:
+        yield b"".join(held)
+
+
 def _damaged_holds(raw: bytes, wanted: Mapping[str, str], selector: Selector) -> bool:
     """Whether bytes that are no event hold an id that is to be erased, or what the selector is about."""
     if selector.in_bytes(raw):
@@ -268,9 +282,10 @@ def _damaged_holds(raw: bytes, wanted: Mapping[str, str], selector: Selector) ->
     return False
 
 
-def _holds(raw: bytes, wanted: Mapping[str, str], selector: Selector) -> bool:
+def _holds(path: str, wanted: Mapping[str, str], selector: Selector) -> bool:
     """Whether a quarantined file holds something to erase: whole events are judged as such, the rest by its bytes."""
-    for part in raw.split(b"\n"):
+    for _, raw in files.read_lines(path):
+        part = raw.removesuffix(b"\n")
         line = check_line(part)
         if line.ok and not line.erased:
             if line.id in wanted or _meant(selector, parse(part)):

@@ -19,7 +19,7 @@ except ImportError:  # Windows
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 _BASE = getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOINHERIT", 0)
 _FULLFSYNC = getattr(fcntl, "F_FULLFSYNC", None)  # macOS: fsync alone stops at the drive's cache
@@ -180,13 +180,15 @@ def read_lines(path: str, start: int = 0, limit: int | None = None, chunk: int =
             at += len(line) + 1
 
 
-def replace(path: str, data: bytes) -> None:
-    """Put `data` at `path` atomically: afterwards, crash or not, the file is wholly the old or wholly the new one."""
+def replace(path: str, data: bytes | Iterable[bytes]) -> None:
+    """Put `data` (or pieces that are made one after the other, for what is large) at `path` atomically: afterwards, crash or
+    not, the file is wholly the old or wholly the new one."""
     new = f"{path}.{os.getpid()}-{time.monotonic_ns():x}.new"
     try:
         fd = open_append(new, create=True)
         try:
-            write_all(fd, data)
+            for piece in (data,) if isinstance(data, bytes) else data:
+                write_all(fd, piece)
             sync(fd)
         finally:
             os.close(fd)

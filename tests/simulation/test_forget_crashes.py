@@ -69,8 +69,12 @@ def draft(text: str, causes: list[str] | None = None) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A log that speaks of the text everywhere."""
+    return make_template(tmp_path_factory.mktemp("template") / "home")
+
+
+def make_template(home: Path) -> Path:
     """A log of several segments, two of them with the text, one record derived, and the text everywhere else."""
-    home = tmp_path_factory.mktemp("template") / "home"
     init_home(str(home), NOW)
     here = Place(str(home.parent), str(home))
     first = writing.append(here, [draft(f"one {SECRET}"), draft("two")], NOW)
