@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from projectmem_gate.model import Action, Part, Session
     from projectmem_gate.policy import Policy
 
-ENGINE = "5"  # changes whenever equal inputs may give another decision
+ENGINE = "6"  # changes whenever equal inputs may give another decision
 FUTURE_US = history.AHEAD_US  # a record dated further ahead than this may warn at most
 REPEAT_US = 2_000_000  # a repeat this long after an ask is meant, where batches cannot be told apart
 OBSERVE = "observe."  # prefix of the rule where the mode says not to speak
@@ -182,8 +182,8 @@ def _by_record(
         guarded, silent = _in_chain(action, record)
     if (silent and action.joins) or _another_look(action, record, session):
         return None
-    identical, recovered, flaky = _own_history(record, facts or {})
-    chance = odds.estimate(record, state, now, identical=identical, recovered=recovered, retried=(facts or {}).get("retried"))
+    identical, flaky = _own_history(record, facts or {})
+    chance = odds.estimate(record, state, now, identical=identical, retried=(facts or {}).get("retried"))
     if chance < policy.floor_warn:
         return None
     cap, rule = (WARN, "related") if near else _cap(record, state, policy, now, flaky=flaky, guarded=guarded, exact=exact)
@@ -282,12 +282,12 @@ def _ignored(action: Action, index: int) -> bool:
     return action.joins[index : index + 1] == ("||",) and all(p.trivial for p in action.parts[index + 1 : index + 2])
 
 
-def _own_history(record: Record, facts: Mapping[str, Any]) -> tuple[int, int, bool]:
-    """(identical failures in a row, successes right after a failure, flaky), each only where nothing changed between.
+def _own_history(record: Record, facts: Mapping[str, Any]) -> tuple[int, bool]:
+    """(identical failures in a row with nothing changed between, flaky).
 
     Flaky: the outcome turned at least twice by itself, and no run of failures since is too long for that. What turns by a
-    coin's toss fails four times in a row one time in sixteen; whatever was unseen then, it no longer turns.
-    facts["since"] (us) says from when on the changes are complete; before it no success counts against the record.
+    coin's toss fails four times in a row one time in sixteen; whatever was unseen then, it no longer turns. Of each change
+    only the last time is known, so that a turn may wrongly seem one by itself: that holds back, and never escalates.
     """
     relevant = [
         at for kind, subject, at in freshness.changes_after(record, facts, 0) if freshness.matters(record, (kind, subject))
@@ -299,14 +299,8 @@ def _own_history(record: Record, facts: Mapping[str, Any]) -> tuple[int, int, bo
             break
         identical += 1
         newer = at
-    recovered = 0
-    since = facts.get("since")
-    if isinstance(since, int):
-        for (a_at, a, _), (b_at, b, _) in zip(record.trail, record.trail[1:], strict=False):
-            if a == "fail" and b == "ok" and a_at >= since and not any(a_at < c <= b_at for c in relevant):
-                recovered += 1
     turns = history.alternations(record.trail, relevant)
-    return identical, recovered, 2 <= turns > identical - 2
+    return identical, 2 <= turns > identical - 2
 
 
 # --- a repeated ask ------------------------------------------------------------------------------------------------

@@ -37,6 +37,8 @@ def classify(action: Action, output: str, exit_code: int | None, part: Part | No
     if kind in ("edit", "write", "patch"):
         return _edit(text.lower())
     if kind != "sh":
+        if "enoent" in telling and "spawn" in telling:
+            return "runtime"  # the harness could not start what its tool stands on
         if "apply_patch verification failed" in text[:400] or "proposed edit has introduced" in text[:200]:
             return "edit-mismatch"
         return _marked(telling) or ("usage" if any(m in telling for m in (*USAGE, *MISUSED, *MISCALLED)) else "unknown")

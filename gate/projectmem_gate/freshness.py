@@ -6,6 +6,7 @@ or `unknown` (a fact could not be compared: at most a warning), and one phrase t
 
 from __future__ import annotations
 
+from projectmem_gate import reach
 from projectmem_gate.lines import basename, names
 from projectmem_gate.relevance import (
     asks_elsewhere,
@@ -16,6 +17,7 @@ from projectmem_gate.relevance import (
     is_profile,
     is_scratch,
     mentions,
+    mentions_name,
     names_own_program,
     reads_documents,
 )
@@ -56,6 +58,9 @@ def judge(
     cool = (cooldown or COOLED).get(record.cls)
     if cool is not None and now - record.at >= cool:
         return CHANGED, "the cool-down is over"
+    gone = _still_absent(record, facts)
+    if gone:
+        return SAME, f"{basename(gone)} is still not there"
     for change in changes_after(record, facts, record.at):
         why = matters(record, change, session)
         if why:
@@ -77,6 +82,15 @@ def matters(record: Record, change: tuple[str, str, int] | Sequence[Any], sessio
     kind, subject = change[0], change[1]
     rule = _RULES.get(record.cls, _workspace)
     return rule(record, kind, subject)
+
+
+def _still_absent(record: Record, facts: Mapping[str, Any]) -> str:
+    """A path that the error misses and that is not there now either, as the caller saw: whatever was changed besides."""
+    if record.cls != "usage" or names_own_program(record) or record.text.startswith("git ") or not _about_a_path(record):
+        return ""
+    absent = facts.get("absent")
+    seen = [p for p in absent if isinstance(p, str) and p] if isinstance(absent, (list, tuple)) else []
+    return next((p for p in seen if mentions_name(record.sig, p) or p in record.paths[:1]), "")
 
 
 def is_read_bound(record: Record) -> bool:
@@ -112,8 +126,11 @@ def _facts(record: Record, facts: Mapping[str, Any], session: str) -> tuple[str,
         return CHANGED, f"{basename(named[0])} changed" if named else "a file involved changed"
     if CHANGED in (env, tools) and cls not in ("edit-mismatch", "lock"):
         return CHANGED, "the environment changed" if env == CHANGED else "a tool's version changed"
-    if is_read_bound(record) and session and record.session and session != record.session:
-        return CHANGED, "another session reads files for itself"
+    if session and record.session and session != record.session:
+        if is_read_bound(record):
+            return CHANGED, "another session reads files for itself"
+        if reach.of_session(record):
+            return CHANGED, "another session has its own"
     if facts.get("here") == "elsewhere" and (workspace or cls in ("missing-dependency", "edit-mismatch")) and files != SAME:
         return UNKNOWN, "it failed in another worktree"
     needed = {"files": files}
@@ -141,6 +158,8 @@ _UNCHANGED = {
 
 
 def _workspace(record: Record, kind: str, subject: str) -> str:
+    if reach.is_misaddressed(record):
+        return f"{kind} {subject} since" if reach.readdresses(kind, subject) else ""
     if kind == "build" and record.cls == "test" and subject.split(" ")[0] not in _TESTS_COMPILE:
         return f"{subject} since"  # tests may run what a bundler or make puts in place
     if kind in ("read", "git", "remote") or (kind == "build" and record.cls in ("test", "build")):
@@ -148,6 +167,8 @@ def _workspace(record: Record, kind: str, subject: str) -> str:
     if kind != "edit":
         return f"{kind} {subject}".strip() + " since"
     if (is_scratch(subject) or asks_elsewhere(record)) and not mentions(record, subject):
+        return ""
+    if record.cls == "build" and reach.is_foreign(record, subject) and not mentions(record, subject):
         return ""
     if is_document(subject) and record.cls in ("build", "test") and not mentions(record, subject) and not reads_documents(record):
         return ""
@@ -171,6 +192,11 @@ _PLAIN = names("python node go cargo make npm pnpm yarn bun ls cat sed grep rg f
 
 
 def _missing(record: Record, kind: str, subject: str) -> str:
+    if kind == "install" and reach.is_other_ecosystem(record, subject):
+        return ""
+    if kind in ("checkout", "edit") and reach.misses_command(record):
+        put = kind == "edit" and (is_profile(subject) or reach.activates(subject) or _provides(record, subject))
+        return f"{basename(subject)} was edited" if put else ""
     if kind in ("install", "env", "checkout"):
         return f"{kind} {subject}".strip() + " since"
     if kind == "build":
@@ -202,14 +228,25 @@ def _words(text: str) -> list[str]:
 
 def _usage(record: Record, kind: str, subject: str) -> str:
     own = names_own_program(record)
+    if reach.is_misaddressed(record):
+        return f"{kind} {subject} since" if reach.readdresses(kind, subject) else ""
     if kind == "edit":
+        if "exceeds maximum" in record.sig:
+            return ""  # the call must ask for less: files seldom shrink so far
+        if reach.is_tool_call(record) and reach.named_in_call(record, subject):
+            return f"{basename(subject)} was edited"
         if mentions(record, subject) or (own and not is_scratch(subject) and not is_document(subject)):
             return f"{basename(subject)} was edited"
         return f"{basename(subject)} was edited" if is_config(subject) and _reads_config(record) else ""
     if kind == "install":
         return f"install {subject} since" if own or subject.lower() in _SYSTEM_MANAGERS or _reads_config(record) else ""
     if kind in ("any", "checkout", "build"):
-        return f"{kind} {subject}".strip() + " since" if own or _about_a_path(record) else ""
+        missing = _about_a_path(record)
+        if (kind == "any" and own and not missing and _is_same_program(record, subject)) or (
+            kind == "build" and missing and not own and reach.cannot_make(subject, record)
+        ):
+            return ""
+        return f"{kind} {subject}".strip() + " since" if own or missing else ""
     if kind == "service":
         return f"{subject or kind} since" if basename((record.text.split() or [""])[0]) in _SERVED else ""
     if kind == "git":
@@ -224,6 +261,14 @@ _TASK_RUNNERS = names(
     npm pnpm yarn bun make gmake just task mise composer rake gradle tox nox poetry uv hatch cargo deno turbo nx
     """
 )
+
+
+def _is_same_program(record: Record, ran: str) -> bool:
+    """Did the program that failed only run again, in some other way? That does not change it. (Scripts may write themselves.)"""
+    return bool(ran) and record.family.startswith(ran) and basename(ran) not in _INTERPRETERS
+
+
+_INTERPRETERS = names("python node deno ruby perl php bash sh zsh tsx ts-node bun make npm pnpm yarn just task mise")
 
 
 def _reads_config(record: Record) -> bool:

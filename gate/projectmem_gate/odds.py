@@ -61,21 +61,18 @@ def prior(cls: str, state: str, age_us: int) -> int:
     return SAME_YOUNG.get(cls, SAME_YOUNG["unknown"]) * AGED[age_bucket(age_us)] * STATE.get(state, 800) // 1_000_000
 
 
-def estimate(
-    record: Record, state: str, now: int, *, identical: int, recovered: int = 0, retried: Mapping[str, Any] | None = None
-) -> int:
+def estimate(record: Record, state: str, now: int, *, identical: int, retried: Mapping[str, Any] | None = None) -> int:
     """Chance per mille of failing again: the prior, moved by what this log saw, then by this key's own history. Never rises
     with `now`.
 
     identical  observed identical failures in a row with nothing changed between them (each beyond the first confirms)
-    recovered  times it succeeded after a failure with nothing changed in between
     retried    {state: [[failed again, went well] by age bucket]} of this class and this kind of asker, from the log
     """
     failed_again = max(0, identical - 1) + max(0, len(record.by) - 1)
     base = logged(record.cls, state, now - record.at, retried)
     if record.cls == "lock" and any(mark in f"{record.sig} {record.excerpt}".lower() for mark in _BUSY_MARKS):
         base = base * BUSY // SAME_YOUNG["lock"]
-    return (base * PRIOR_WEIGHT + 1000 * failed_again) // (PRIOR_WEIGHT + failed_again + recovered)
+    return (base * PRIOR_WEIGHT + 1000 * failed_again) // (PRIOR_WEIGHT + failed_again)
 
 
 def logged(cls: str, state: str, age_us: int, retried: Mapping[str, Any] | None) -> int:
@@ -102,7 +99,7 @@ def _rows(retried: Any, state: str) -> list[tuple[int, int]]:
     return [(row[0], row[1]) for row in rows[:4]] if len(rows) == len(found) else []
 
 
-def line(record: Record, state: str, now: int, *, identical: int, recovered: int = 0, retried: Any = None) -> str:
+def line(record: Record, state: str, now: int, *, identical: int, retried: Any = None) -> str:
     """How the chance came about, in one line for people."""
     age = ("under half an hour", "under a day", "under a week", "over a week")[age_bucket(now - record.at)]
     said = [f"{prior(record.cls, state, now - record.at) // 10} % for {record.cls}, {_STATES.get(state, state)}, {age} old"]
@@ -113,7 +110,6 @@ def line(record: Record, state: str, now: int, *, identical: int, recovered: int
     more = max(0, identical - 1)
     said += [f"{more + 1} identical failures in a row"] * bool(more)
     said += [f"{len(record.by)} agents or models failed with it"] * (len(record.by) > 1)
-    said += [f"it recovered by itself {recovered} times"] * bool(recovered)
     return "; ".join(said)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from projectmem_gate import reach
 from projectmem_gate.lines import basename, is_own_path, names
 
 TYPE_CHECKING = False
@@ -112,6 +113,12 @@ def mentions(record: Record, path: str) -> bool:
     return any(_has_name(text, name) for text in (record.text, record.sig, record.excerpt))
 
 
+def mentions_name(text: str, path: str) -> bool:
+    """Does the text hold the last name of this path?"""
+    name = basename(path)
+    return len(name) > 1 and _has_name(text, name)
+
+
 def _has_name(text: str, name: str) -> bool:
     """`name` in `text` as a whole file name, not as part of a longer one."""
     at = text.find(name)
@@ -133,6 +140,8 @@ def reads_documents(record: Record) -> bool:
 
 def names_own_program(record: Record) -> bool:
     """Does the command run a program that may be built from this workspace (a script, `./x`, an unfamiliar name)?"""
+    if reach.is_tool_call(record):
+        return False
     words = complainer(record) or record.family.split() or record.text.split()
     if not words:
         return True

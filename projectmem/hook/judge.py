@@ -67,7 +67,8 @@ def assess(
         return Decision(ALLOW), {}, []
     from projectmem_gate.decide import decide
 
-    facts = {record.id: gather(state, record, workspace, session.session, action) for record in records}
+    whole_last = sorted(records, key=lambda record: record.key == action.key)  # a call and the part that failed are one event
+    facts = {record.id: gather(state, record, workspace, session.session, action) for record in whole_last}
     return decide(action, records, facts, session, policy, now, labels=labels, asks=asks), facts, records
 
 

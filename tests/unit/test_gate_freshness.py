@@ -48,14 +48,50 @@ TABLE = [
     ("command-not-found", "pytest -q", "bash: pytest: command not found", ("env", "PATH"), "changed"),
     ("command-not-found", "pytest -q", "bash: pytest: command not found", ("any", "python"), "same"),
     ("command-not-found", "pytest -q", "bash: pytest: command not found", ("any", "./setup.sh"), "changed"),
-    ("command-not-found", "pytest -q", "bash: pytest: command not found", ("edit", "pyproject.toml"), "changed"),
+    ("command-not-found", "pytest -q", "bash: pytest: command not found", ("edit", "pyproject.toml"), "same"),  # installs nothing
+    ("command-not-found", "pytest -q", "bash: pytest: command not found", ("edit", "mise.toml"), "changed"),
+    ("command-not-found", "pytest -q", "bash: pytest: command not found", ("checkout", ""), "same"),
+    ("command-not-found", "npm run lint", "sh: eslint: command not found", ("checkout", ""), "changed"),
+    ("command-not-found", "npm run lint", "sh: eslint: command not found", ("edit", "package.json"), "changed"),
     ("command-not-found", "pytest -q", "bash: pytest: command not found", ("edit", "/home/u/.zshrc"), "changed"),
-    ("command-not-found", "pytest -q", "bash: pytest: command not found", ("edit", "Dockerfile"), "changed"),
+    ("command-not-found", "pytest -q", "bash: pytest: command not found", ("edit", "Dockerfile"), "same"),
     ("command-not-found", "./app x", "zsh: no such file or directory: ./app", ("build", "go build"), "changed"),
     ("missing-dependency", "pytest -q", "ModuleNotFoundError: No module named 'requests'", ("edit", "src/app.py"), "same"),
     ("missing-dependency", "pytest -q", "ModuleNotFoundError: No module named 'shop.cart'", ("edit", "shop/cart.py"), "changed"),
     ("missing-dependency", "pytest -q", "No module named 'x' in test_app.py", ("edit", "tests/test_app.py"), "changed"),
     ("missing-dependency", "npm test", "Cannot find module 'left-pad'", ("install", "npm"), "changed"),
+    # packages come from their own ecosystem, or from the system's manager
+    ("missing-dependency", "pytest -q", "ModuleNotFoundError: No module named 'requests'", ("install", "npm"), "same"),
+    ("missing-dependency", "pytest -q", "ModuleNotFoundError: No module named 'requests'", ("install", "uv"), "changed"),
+    ("missing-dependency", "pytest -q", "ModuleNotFoundError: No module named 'requests'", ("install", "apt-get"), "changed"),
+    ("missing-dependency", "npm test", "Error: Cannot find module 'left-pad'", ("install", "pip"), "same"),
+    ("missing-dependency", "npm test", "Error: Cannot find module 'left-pad'", ("install", "pnpm"), "changed"),
+    ("missing-dependency", "go test ./...", "no required module provides package x.org/y", ("install", "npm"), "same"),
+    ("missing-dependency", "make", "cannot open shared object file: libx.so", ("install", "npm"), "changed"),
+    # compilers read their own language
+    ("build", "go build ./...", "a.go:1:2: undefined: x", ("edit", "web/app.tsx"), "same"),
+    ("build", "go build ./...", "a.go:1:2: undefined: x", ("edit", "b.go"), "changed"),
+    ("build", "go build ./...", "a.go:1:2: undefined: x", ("edit", "b_test.go"), "same"),
+    ("build", "go vet ./...", "a.go:1:2: undefined: x", ("edit", "b_test.go"), "changed"),
+    ("build", "go build ./...", "pattern index.html: no matching files found", ("edit", "web/index.html"), "changed"),
+    ("build", "tsc --noEmit", "a.ts(1,2): error TS2304", ("edit", "api/main.py"), "same"),
+    ("build", "tsc --noEmit", "a.ts(1,2): error TS2304", ("edit", "tsconfig.json"), "changed"),
+    ("build", "npm run build", "a.ts(1,2): error TS2304", ("edit", "api/main.py"), "changed"),  # a task may read anything
+    ("test", *GO, ("edit", "testdata/a.json"), "changed"),
+    # an address that is not there is in no file of the tree
+    ("runtime", "git fetch origin", "fatal: repository 'https://x/y.git' not found", ("edit", "a.go"), "same"),
+    ("runtime", "git fetch origin", "fatal: repository 'https://x/y.git' not found", ("git", "commit"), "same"),
+    ("runtime", "git fetch origin", "fatal: repository 'https://x/y.git' not found", ("git", "remote"), "changed"),
+    ("usage", "git push up", "fatal: 'up' does not appear to be a git repository", ("any", "make"), "same"),
+    ("usage", "git push up", "fatal: 'up' does not appear to be a git repository", ("login", "gh"), "changed"),
+    # a harness's own tools are not built here
+    ("usage", 'Skill {"skill":"commit"}', "Unknown skill: commit", ("edit", "src/a.ts"), "same"),
+    ("usage", 'Skill {"skill":"commit"}', "Unknown skill: commit", ("edit", ".claude/skills/commit/SKILL.md"), "changed"),
+    ("usage", "Read a.go {}", "File content exceeds maximum allowed tokens", ("edit", "a.go"), "same"),
+    # running a program again, or only compiling, makes neither an option nor a source
+    ("usage", "go run ./cmd/app x --y", "unexpected arguments: --y", ("any", "go run"), "same"),
+    ("usage", "go run ./cmd/app x --y", "unexpected arguments: --y", ("edit", "cmd/app/main.go"), "changed"),
+    ("usage", "./tool gen --y", "unknown flag: --y", ("any", "python"), "changed"),
     ("auth", "gh pr list", "gh auth login", ("edit", "src/a.py"), "same"),
     ("auth", "gh pr list", "gh auth login", ("login", "gh"), "changed"),
     ("auth", "terraform plan", "No valid credential sources", ("edit", "main.tf"), "changed"),
@@ -160,5 +196,28 @@ def test_odds() -> None:
     rec = record("build")
     plain = estimate(rec, "same", NOW, identical=1)
     assert plain < estimate(rec, "same", NOW, identical=4) <= 1000
-    assert estimate(rec, "same", NOW, identical=1, recovered=4) < plain
     assert estimate(record("build", by=[("a", "", ""), ("b", "", "")]), "same", NOW, identical=1) > plain
+
+
+def test_a_missing_path_that_is_still_missing_outweighs_what_changed_besides() -> None:
+    """Only where the caller looked, and only for the path that the error speaks of."""
+    rec = record("usage", "ls web/dist", "ls: dist: No such file or directory", paths=("web/dist",))
+    assert after(rec, "any", "make") == "changed"
+    assert after(rec, "any", "make", absent=["web/dist"]) == "same"
+    assert after(rec, "checkout", "", absent=["web/dist"]) == "same"
+    assert after(rec, "any", "make", absent=["out.log", 7]) == "changed"
+    assert (
+        after(record("usage", "./tool x", "x: No such file or directory", paths=("x",)), "edit", "a.py", absent=["x"])
+        == "changed"
+    )
+    source = record("usage", "Read a/b.go", "File does not exist.", paths=("a/b.go",))
+    assert after(source, "build", "go build") == "same"
+    assert after(source, "build", "go generate") == "changed"
+    assert after(rec, "build", "go build") == "changed"  # it may be what is built
+
+
+def test_what_is_each_sessions_own_is_no_matter_to_another() -> None:
+    """Tasks of the harness."""
+    rec = record("usage", 'TaskUpdate {"taskId":"2"}', "Task not found", family="taskupdate")
+    assert judge(rec, SAME, NOW, session="s1")[0] == "same"
+    assert judge(rec, SAME, NOW, session="s2")[0] == "changed"
