@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from projectmem_gate.model import Action, Outcome
     from projectmem_projections.snapshot import Snapshot
 
-    from projectmem.hook.judge import State
+    from projectmem.hook.judge import Known
     from projectmem.hook.payload import Call, Payload
     from projectmem.place import Place
 
@@ -159,7 +159,7 @@ def judged(call: Call, action: Action, before: dict[str, Any]) -> Outcome:
     )
 
 
-def seen_again(state: State, call: Call, action: Action, outcome: Outcome) -> Outcome:
+def seen_again(state: Known, call: Call, action: Action, outcome: Outcome) -> Outcome:
     """The outcome, or the failure on record that shows again in the output of a call whose exit code is not its own."""
     from projectmem_gate import outcome as outcomes
 

@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     from projectmem_gate.model import Action, Change, Session
     from projectmem_gate.policy import Policy
 
+    class Known(Protocol):
+        """The history of action keys."""
+
+        def entries(self, keys: Sequence[str]) -> Mapping[str, Sequence[Any]]: ...
+
     class State(Protocol):
         """What is read of the folded log (the hook's snapshot, or the in-memory state)."""
 

@@ -16,14 +16,16 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+from projectmem_projections.errors import ProjectionError
 
 from projectmem import place as places
 from projectmem.hook import claude_code as adapter
 from projectmem.hook import claude_results as results
 from projectmem.hook.drafts import finished_draft
-from projectmem.hook.finish import judged
+from projectmem.hook.finish import judged, seen_again
 from projectmem.hook.payload import OUTCOME_OPEN, Payload
-from projectmem.hook.state import identified, redactor
+from projectmem.hook.state import identified, open_state, redactor
+from projectmem.importers.earlier import Earlier
 from projectmem.place import Place
 from projectmem.writing import append
 
@@ -107,6 +109,24 @@ def backfill(place: Place, *, now: int, progress: Callable[[Iterable[Any]], Iter
     files = session_files(place)
     if not files:
         return counts
+    try:
+        state = open_state(place)
+    except ProjectionError:  # busy, or not to be written: what is read here is enough but for a call begun before it
+        return _backfill(place, files, Earlier(), counts, now, progress)
+    try:
+        return _backfill(place, files, Earlier(state), counts, now, progress)
+    finally:
+        state.close()
+
+
+def _backfill(
+    place: Place,
+    files: list[Path],
+    earlier: Earlier,
+    counts: Counts,
+    now: int,
+    progress: Callable[[Iterable[Any]], Iterable[Any]],
+) -> Counts:
     known, erased = _known_calls(place), _Erased(place)
     owner = _Owner(place)
     sessions: set[str] = set()
@@ -127,7 +147,7 @@ def backfill(place: Place, *, now: int, progress: Callable[[Iterable[Any]], Iter
                 counts.known += 1
             else:
                 known.add(call["call"])
-                drafts.append(_draft(where, call))
+                drafts.append(_draft(where, call, earlier))
                 counts.recorded += 1
                 counts.failed += drafts[-1]["data"]["outcome"] == "failed"
         counts.files += seen_any
@@ -166,11 +186,14 @@ class _Erased:
         return call_mark(redaction_key(self.home), call) in self.marks
 
 
-def _draft(place: Place, call: Call) -> dict[str, Any]:
+def _draft(place: Place, call: Call, earlier: Earlier) -> dict[str, Any]:
     action = identified(place, call)
     call["output"] = redactor(place).text(call["output"])
-    outcome = judged(call, action, {})
-    return finished_draft(call, action, outcome, {}, at=call["at"], origin="import", source="backfill")
+    earlier.at = call["at"]
+    outcome = seen_again(earlier, call, action, judged(call, action, {}))
+    draft = finished_draft(call, action, outcome, {}, at=call["at"], origin="import", source="backfill")
+    earlier.learn(draft)
+    return draft
 
 
 class _Owner:

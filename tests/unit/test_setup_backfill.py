@@ -184,3 +184,18 @@ def test_secrets_in_old_sessions_are_replaced(kept: Kept) -> None:
 def test_times_that_are_none_are_no_crash() -> None:
     """A missing or odd timestamp reads as none."""
     assert [claude_code._time(value) for value in (None, 3, "", "yesterday", "2026-13-01")] == [0] * 5
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_a_failure_behind_a_pipe_is_known_by_the_error_on_record(kept: Kept, apart: bool) -> None:
+    """As in the hook: the same error again, whatever the filter's exit code, whether read now or on record already."""
+    failing = "counting\nshelf 7: error: too full"
+    first = kept.call("t1", "./check shelves", f"Exit code 3\n{failing}", True)
+    rest = [*kept.call("t2", "./check shelves | tail -5", failing), *kept.call("t3", "./check other | tail -5", failing)]
+    if apart:
+        kept.write(first)
+        backfill(kept.place, now=NOW)
+    kept.write([*first, *rest])
+    counts = backfill(kept.place, now=NOW)
+    assert counts.failed == (1 if apart else 2)
+    assert [outcome for _, outcome in kept.recorded()] == ["failed", "failed", "ok"]

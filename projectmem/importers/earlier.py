@@ -1,0 +1,48 @@
+"""What an import has read so far, as the outcomes of the hook need it: the newest outcomes of each action key.
+
+A failure that a pipe hides is known by the error that is on record for the same action (`hook.finish.seen_again`). The hook
+asks the gate's snapshot for that; an import asks this, which knows what it has just read, and behind it the snapshot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from projectmem_gate import history
+from projectmem_projections.fold import fold_event
+
+Entry = dict[str, Any]
+
+
+class Earlier:
+    """The outcomes of every key before a call.
+
+    recorded   the gate's state as of the log's end (a Snapshot), or None where there is none: its entries count as far as they
+               are older than the call that is asked about
+    """
+
+    def __init__(self, recorded: Any = None) -> None:
+        self._recorded = recorded
+        self._own: dict[str, list[Entry]] = {}
+        self._read = 0
+        self.at = 0  # of the call that is asked about
+
+    def entries(self, keys: Sequence[str]) -> Mapping[str, Sequence[Entry]]:
+        """The newest outcomes of these keys that are not younger than `at`."""
+        found: dict[str, list[Entry]] = {}
+        recorded = self._recorded.entries(keys) if self._recorded is not None else {}
+        for key in keys:
+            entries = [*recorded.get(key, ()), *self._own.get(key, ())]
+            if older := [entry for entry in entries if entry["at"] <= self.at]:
+                found[key] = older
+        return found
+
+    def learn(self, draft: Mapping[str, Any]) -> None:
+        """Take in the draft of a call that ended."""
+        self._read += 1
+        event = {**draft, "id": "", "stream": "import", "seq": self._read}
+        for op in fold_event(event):
+            if op[0] == "entry" and op[2]["t"] in ("fail", "ok"):
+                _, key, entry = op
+                self._own[key] = history.merge(self._own.get(key, ()), entry)
