@@ -28,6 +28,7 @@ class Standing:
     decision     what the gate would say to a new session that repeats the action
     fresh, why   same | changed | unknown: whether what failed may have been mended, and by what
     facts        how the recorded state of the workspace compares with now
+    lapses       when it expires by the policy, microseconds, 0 for a pinned one
     """
 
     record: Record
@@ -35,6 +36,7 @@ class Standing:
     fresh: str
     why: str
     facts: dict[str, Any] = field(default_factory=dict)
+    lapses: int = 0
 
     @property
     def says(self) -> str:
@@ -51,7 +53,9 @@ class Standing:
             return self.why
         if self.decision.rule:
             return self.decision.rule
-        return "expired" if self.decision.engine else "nothing to say"
+        if self.lapses and now >= self.lapses:
+            return f"expired {output.ago(self.lapses, now)}"
+        return "not likely enough to fail again" if self.decision.engine else "nothing to say"
 
     def to_data(self) -> dict[str, Any]:
         """The row as JSON data."""
@@ -161,7 +165,8 @@ def standing(state: Any, record: Record, action: Action, disk: Any, policy: Any,
     decision, facts, _ = assess(state, action, Session(""), disk, policy, now)
     own = facts.get(record.id) or gather(state, record, disk)
     fresh, why = freshness.judge(record, own, now, cooldown=policy.cooldown)
-    return Standing(record, decision, fresh, why, own)
+    lapses = 0 if record.pinned else record.at + policy.ttl_warn.get(record.cls, 0)
+    return Standing(record, decision, fresh, why, own, lapses)
 
 
 def render(rows: list[Standing], now: int, paint: output.Paint, width: int = 110) -> list[str]:

@@ -84,7 +84,7 @@ def test_an_edit_between_ends_the_loop_and_says_so(hooked: Any) -> None:
         ("disputed", "disputed: it never failed"),
         ("superseded", "superseded: it never failed"),
         ("snoozed", "snoozed: it never failed"),
-        ("ttl", "expired"),
+        ("ttl", "expired 24 h ago"),
     ],
 )
 def test_every_release_silences_and_says_why(hooked: Any, release: str, why: str) -> None:
