@@ -112,3 +112,11 @@ def is_ours(hook: object) -> bool:
     args = hook.get("args")
     words = [hook.get("command"), hook.get("bash"), hook.get("url"), *(args if isinstance(args, list) else [])]
     return any(isinstance(word, str) and MARK in word for word in words)
+
+
+def words_of(hook: dict[str, object]) -> list[str]:
+    """The words that an entry of a settings file starts: its own, or a shell's for a command line."""
+    args = hook.get("args")
+    if isinstance(args, list):
+        return [str(hook.get("command")), *map(str, args)]
+    return [SHELL, "-c", str(hook.get("command") or hook.get("bash"))]

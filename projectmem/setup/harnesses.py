@@ -16,7 +16,7 @@ from projectmem import place as places
 from projectmem.hook import codex, copilot, gemini, qwen
 from projectmem.place import Place
 from projectmem.setup import claude_settings, hook_lists, opencode_plugin
-from projectmem.setup.command import MARK, command_line
+from projectmem.setup.command import MARK, command_line, words_of
 from projectmem.setup.hook_lists import SettingsError
 
 Note = dict[str, Any]
@@ -29,6 +29,7 @@ class Harness:
     title     for people;  program  what is looked for on the PATH;  home  its own folder (that it exists shows that it is used)
     project   its file below a work tree;  user  its file for all projects, absolute
     groups    our entry of each event, for a shared file;  text  the content of a file of our own;  comments  of its JSON
+    started   the commands that a file of our own which is a program starts, by event
     advice    what a person must do besides, "" for nothing
     """
 
@@ -44,10 +45,12 @@ class Harness:
         text: Callable[[], str] | None = None,
         comments: bool = False,
         top: dict[str, Any] | None = None,
+        started: Callable[[str], dict[str, list[list[str]]]] | None = None,
         advice: str = "",
     ) -> None:
         self.title, self.program, self._home, self.project, self._user = title, program, home, project, user
         self.groups, self.text, self.comments, self.top, self.advice = groups, text, comments, top, advice
+        self.started = started
 
     @property
     def home(self) -> Path:
@@ -93,6 +96,17 @@ class Harness:
         if self.groups is not None:
             return bool(hook_lists.registered(path, comments=self.comments))
         return bool(self._own_text(path))
+
+    def commands(self, path: Path) -> dict[str, list[list[str]]]:
+        """The words of each command of ours that the harness starts, by event. Raises SettingsError."""
+        if self.groups is not None:
+            found = hook_lists.registered(path, comments=self.comments)
+        elif path.suffix == ".json":
+            data = json.loads(self._own_text(path) or "{}")
+            found = hook_lists.hooks_of(path, data if isinstance(data, dict) else {})
+        else:
+            return self.started(self._own_text(path)) if self.started else {}
+        return {event: [words_of(hook) for hook in hooks if hook.get("type") == "command"] for event, hooks in found.items()}
 
     def _own_text(self, path: Path) -> str:
         try:
@@ -154,6 +168,7 @@ HARNESSES: dict[str, Harness] = {
     "opencode": Harness(
         "opencode", "opencode", ("OPENCODE_CONFIG_DIR", os.path.join("~", ".config", "opencode")),
         ".opencode/plugins/projectmem.js", "plugins/projectmem.js", text=opencode_plugin.text,
+        started=opencode_plugin.started,
     ),
 }  # fmt: skip
 

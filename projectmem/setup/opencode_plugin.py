@@ -7,7 +7,9 @@ something else changes nothing. What it sends and what comes back is described i
 from __future__ import annotations
 
 import json
+import re
 
+from projectmem.hook.opencode import EVENTS
 from projectmem.setup.command import MARK, hook_args, interpreter
 
 TIMEOUT_MS = 10_000
@@ -93,3 +95,15 @@ def text() -> str:
     """The plugin's source, for this installation."""
     *args, _ = hook_args("opencode", "")
     return _PLUGIN % {"mark": MARK, "command": json.dumps(interpreter()), "args": json.dumps(args), "timeout": TIMEOUT_MS}
+
+
+def started(source: str) -> dict[str, list[list[str]]]:
+    """The command that a plugin's source starts for each event, {} where it cannot be read."""
+    found = [re.search(rf"^const {name} = (.*)$", source, re.MULTILINE) for name in ("COMMAND", "ARGS")]
+    try:
+        command, args = (json.loads(match.group(1)) if match else None for match in found)
+    except ValueError:
+        return {}
+    if not isinstance(command, str) or not isinstance(args, list):
+        return {}
+    return {event: [[command, *map(str, args), event]] for event in EVENTS}

@@ -1,0 +1,156 @@
+"""Doctor's look at every harness's hooks: where they are, whether they are whole, whether the harness would run them."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+from projectmem.place import Place
+from projectmem.serve import settings as resident
+from projectmem.setup import claude_settings, gitignore
+from projectmem.setup.harnesses import CLAUDE, HARNESSES, Harness
+from projectmem.setup.hook_lists import SettingsError
+from projectmem.setup.trial import Trial
+
+OK, NOTE, FAIL = "ok", "note", "fail"
+
+
+class Check:
+    """One finding.  status ok | note (works, but look at it) | fail;  remedy: what to do, "" where nothing is to be done"""
+
+    __slots__ = ("detail", "name", "remedy", "status")
+
+    def __init__(self, name: str, status: str, detail: str, remedy: str = "") -> None:
+        self.name, self.status, self.detail, self.remedy = name, status, detail, remedy
+
+    def to_data(self) -> dict[str, str]:
+        """The finding as JSON data."""
+        return {slot: getattr(self, slot) for slot in ("name", "status", "detail", "remedy")}
+
+
+def files(name: str, harness: Harness, place: Place) -> list[Path]:
+    """The files that the harness reads hooks from for this work tree, the most particular first."""
+    found = [harness.path(place), harness.path(place, user=True)]
+    if name == CLAUDE:
+        found.insert(1, found[0].with_name("settings.json"))
+    return found
+
+
+def holders(name: str, harness: Harness, place: Place) -> list[Path]:
+    """Those of them that our hooks are in. A file that cannot be read holds none (`settings` says so)."""
+    found = []
+    for path in files(name, harness, place):
+        try:
+            if harness.registered(path):
+                found.append(path)
+        except SettingsError:
+            continue
+    return found
+
+
+def settings(place: Place) -> Iterator[Check]:
+    """Every settings file: readable, whole, from this installation, once."""
+    anywhere = False
+    for name, harness in HARNESSES.items():
+        for path in files(name, harness, place):
+            yield from _problems(name, harness, path)
+        held = holders(name, harness, place)
+        anywhere = anywhere or bool(held)
+        for path in held:
+            yield from _complete(name, harness, place, path)
+        if len(held) > 1:
+            what = f"every call of {harness.title} runs the hooks {len(held)} times: {', '.join(map(str, held))}"
+            yield Check("settings", NOTE, what, "run `projectmem uninit` for one of them")
+        if held and held[0] == harness.path(place):
+            yield from _excluded(place, harness, held[0])
+        if held and name == "codex":
+            yield from _trusted(harness, held)
+        if not held and harness.installed():
+            yield Check("settings", NOTE, f"{harness.title} is installed, and the hooks are not in its settings", _init(name))
+    if not anywhere:
+        yield Check("settings", FAIL, "the hooks are in no settings file that a harness reads here", "run `projectmem init`")
+
+
+def _init(name: str) -> str:
+    return f"run `projectmem init --harness {name}`"
+
+
+def _problems(name: str, harness: Harness, path: Path) -> Iterator[Check]:
+    if name == CLAUDE:
+        for text in claude_settings.problems(path):
+            yield Check("settings", FAIL, text, "mend the file")
+        return
+    try:
+        harness.registered(path)
+    except SettingsError as exc:
+        yield Check("settings", FAIL, str(exc), "mend the file")
+
+
+def _complete(name: str, harness: Harness, place: Place, path: Path) -> Iterator[Check]:
+    if name == CLAUDE:
+        yield from _claude(place, path)
+        return
+    missing = sorted(set(harness.groups() if harness.groups else ()) - set(harness.commands(path)))
+    if missing:
+        yield Check("settings", FAIL, f"{path} lacks the hooks of {', '.join(missing)}", _init(name))
+        return
+    made, text, _ = harness.planned(path)
+    if made != text:
+        what = f"{path}: the hooks were written by another installation or version"
+        yield Check("settings", NOTE, what, f"run `projectmem init --harness {name}` with the one you want")
+    else:
+        yield Check("settings", OK, f"hooks of {harness.title} in {path}")
+
+
+def _claude(place: Place, path: Path) -> Iterator[Check]:
+    ours = claude_settings.registered(path)
+    posted = any(hook.get("type") == "http" for hooks in ours.values() for hook in hooks)
+    wanted = claude_settings.entries(place.home, resident.read(place.home) if posted else None)
+    missing = [event for event in wanted if event not in ours]
+    stale = [event for event, group in wanted.items() if event in ours and group["hooks"] != ours[event]]
+    if missing:
+        yield Check("settings", FAIL, f"{path} lacks the hooks of {', '.join(missing)}", "run `projectmem init`")
+    if stale:
+        what = f"{path}: the hooks of {', '.join(stale)} were written by another installation or version"
+        yield Check("settings", NOTE, what, "run `projectmem init` with the one you want")
+    if not missing and not stale:
+        yield Check("settings", OK, f"hooks of {len(ours)} events in {path}")
+
+
+def _excluded(place: Place, harness: Harness, path: Path) -> Iterator[Check]:
+    exclude = gitignore.exclude_file(place)
+    if exclude is None or gitignore.tracked(place, path):
+        return
+    text = exclude.read_text(encoding="utf-8", errors="surrogateescape") if exclude.exists() else ""
+    if f"/{harness.project}" not in text.splitlines():
+        yield Check("settings", NOTE, f"{path} is not in {exclude} and may be committed", "run `projectmem init`")
+
+
+def _trusted(harness: Harness, held: list[Path]) -> Iterator[Check]:
+    """Codex passes over hooks that a person has not trusted, without a word. It keeps what was trusted in its config.toml, under
+    FILE:EVENT:GROUP:HOOK (measured on 0.171.0)."""
+    try:
+        config = tomllib.loads((harness.home / "config.toml").read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+        config = {}
+    table = config.get("hooks")
+    known = table.get("state") if isinstance(table, dict) else None
+    trusted = [key for key, state in (known or {}).items() if isinstance(state, dict) and state.get("trusted_hash")]
+    for path in held:
+        if not any(key.startswith(f"{path}:") for key in trusted):
+            yield Check(
+                "trust", NOTE, f"Codex has not been told to trust the hooks in {path}: it passes over them", harness.advice
+            )
+
+
+def fired(place: Place) -> Iterator[Check]:
+    """Run the registered commands as the harness would, in a scratch project, and look at what they did."""
+    for name, harness in HARNESSES.items():
+        for path in holders(name, harness, place):
+            commands = {event: found[0] for event, found in harness.commands(path).items() if found}
+            with Trial(commands, name) as trial:
+                for finding in trial.findings():
+                    title = f"fires: {finding.event}" if name == CLAUDE else f"fires: {name} {finding.event}"
+                    remedy = "" if finding.held else f"{_init(name)} again"
+                    yield Check(title, OK if finding.held else FAIL, finding.detail, remedy)

@@ -1,0 +1,193 @@
+"""Every harness's hooks go into its settings, beside other people's and under their comments, and come out again."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from projectmem import doctor
+from projectmem.place import find
+from projectmem.setup import claude_settings, command
+from projectmem.setup import init as setup
+from projectmem.setup.harnesses import HARNESSES, detected
+from projectmem.setup.hook_lists import SettingsError
+
+NOW = time.time_ns() // 1000
+OTHERS = [name for name in HARNESSES if name != "claude-code"]
+SHARED = [name for name, harness in HARNESSES.items() if harness.groups is not None]
+COMMENTED = """{
+  // of this person
+  "theme": "dark",   /* kept */
+  "hooks": {
+    "SessionStart": [ { "hooks": [{"type": "command", "command": "mine.sh"}] } ],
+  },
+}
+"""
+PLAIN = '{"theme":"dark","hooks":{"SessionStart":[{"hooks":[{"type":"command","command":"mine.sh"}]}],"Notification":[]}}'
+
+
+@pytest.fixture
+def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty repository, a home of its own, and no program on the PATH but the usual ones."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    for variable in ("CODEX_HOME", "QWEN_HOME", "COPILOT_HOME", "OPENCODE_CONFIG_DIR"):
+        monkeypatch.delenv(variable, raising=False)
+    folder = tmp_path / "repo"
+    folder.mkdir()
+    subprocess.run(["git", "init", "-q", str(folder)], check=True)
+    return folder
+
+
+def _init(repo: Path, *names: str, **more: Any) -> setup.Report:
+    return setup.init(str(repo), now=NOW, harnesses=names, import_sessions=False, **more)
+
+
+@pytest.mark.parametrize("user", [False, True])
+@pytest.mark.parametrize("name", list(HARNESSES))
+def test_init_twice_is_init_once_and_uninit_gives_everything_back(repo: Path, tmp_path: Path, name: str, user: bool) -> None:
+    """No file and no folder is left; the log is."""
+    before = {p for p in tmp_path.rglob("*") if ".git/" not in str(p)}
+    exclude = (repo / ".git" / "info" / "exclude").read_bytes()
+    first = _init(repo, name, user=user)
+    path = Path(first.settings[0])
+    once = path.read_bytes()
+    assert _init(repo, name, user=user).settings == first.settings
+    assert path.read_bytes() == once
+    status = subprocess.run(["git", "status", "--porcelain"], cwd=repo, capture_output=True, text=True, check=True)
+    assert status.stdout == ""
+    assert any(HARNESSES[name].title in line for line in setup.uninit(str(repo), user=user))
+    assert {p for p in tmp_path.rglob("*") if ".git/" not in str(p)} == before
+    assert (repo / ".git" / "info" / "exclude").read_bytes() == exclude
+    assert find(str(repo), {}) is not None
+
+
+@pytest.mark.parametrize("text", [COMMENTED, PLAIN, "{}", "{\n}\n", "", '{"hooks": {}}\r\n', '{\r\n\t"a": 1\r\n}'])
+@pytest.mark.parametrize("name", SHARED)
+def test_settings_of_others_stay_and_come_back_byte_for_byte(repo: Path, name: str, text: str) -> None:
+    """Comments, spaces, line ends and other people's hooks: all as they were after `uninit`, whatever `init` did twice."""
+    harness = HARNESSES[name]
+    if text == COMMENTED and not harness.comments:
+        pytest.skip("this harness takes no comments")
+    path = repo / harness.project
+    path.parent.mkdir(parents=True)
+    path.write_bytes(text.encode())
+    for _ in range(2):
+        _init(repo, name)
+    made = path.read_text()
+    for kept in ("// of this person", "/* kept */", "mine.sh", "dark"):
+        assert (kept in made) == (kept in text), made
+    assert len(harness.commands(path)) == len(harness.groups() if harness.groups else ())
+    setup.uninit(str(repo))
+    assert path.read_bytes() == text.encode()
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_what_others_wrote_after_init_survives_uninit(repo: Path, name: str) -> None:
+    """The exact way back is for an untouched file; else ours are taken out and nothing else."""
+    harness = HARNESSES[name]
+    path = repo / harness.project
+    path.parent.mkdir(parents=True)
+    path.write_text(PLAIN)
+    _init(repo, name)
+    path.write_text(path.read_text().replace('"theme":"dark"', '"theme":"light","more":[1, 2]'))
+    setup.uninit(str(repo))
+    assert json.loads(path.read_text()) == {**json.loads(PLAIN), "theme": "light", "more": [1, 2]}
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_a_stale_interpreter_is_rewritten_and_still_comes_out_exactly(
+    repo: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """An upgrade replaces what an older installation registered."""
+    path = repo / HARNESSES[name].project
+    path.parent.mkdir(parents=True)
+    path.write_text(PLAIN)
+    with monkeypatch.context() as old:
+        for module in (claude_settings, command):
+            old.setattr(module, "interpreter", lambda: "/opt/old/bin/python3")
+        _init(repo, name)
+    assert "/opt/old" in path.read_text()
+    _init(repo, name)
+    assert "/opt/old" not in path.read_text()
+    assert len(HARNESSES[name].commands(path)["SessionStart"]) == 1
+    setup.uninit(str(repo))
+    assert path.read_text() == PLAIN
+
+
+@pytest.mark.parametrize("name", [name for name in OTHERS if name not in SHARED])
+def test_a_file_of_somebody_else_s_is_not_overwritten(repo: Path, name: str) -> None:
+    """Where our file would go there is another: say so, and make nothing."""
+    path = repo / HARNESSES[name].project
+    path.parent.mkdir(parents=True)
+    path.write_text("theirs")
+    with pytest.raises(SettingsError, match="was not written by"):
+        _init(repo, name)
+    assert path.read_text() == "theirs"
+    assert find(str(repo), {}) is None
+
+
+@pytest.mark.parametrize("name", list(HARNESSES))
+def test_doctor_fires_every_registered_hook(repo: Path, name: str) -> None:
+    """Each event that is registered is fired by its command, and held."""
+    _init(repo, name)
+    checks = list(doctor.examine(str(repo), now=NOW))
+    failed = [f"{c.name}: {c.detail}" for c in checks if c.status == doctor.FAIL]
+    assert not failed, failed
+    fired = {c.name.rpartition(" ")[2] for c in checks if c.name.startswith("fires")}
+    assert fired == set(HARNESSES[name].commands(repo / HARNESSES[name].project))
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_doctor_hears_a_hook_that_does_nothing(repo: Path, name: str) -> None:
+    """A command that runs and says nothing is not a gate."""
+    _init(repo, name)
+    path = repo / HARNESSES[name].project
+    path.write_text(path.read_text().replace("import gc, sys", "import gc, sys; sys.exit(0)"))
+    checks = list(doctor.examine(str(repo), now=NOW))
+    assert not doctor.healthy(checks)
+    assert any("recorded no" in c.detail for c in checks if c.status == doctor.FAIL)
+
+
+def test_codex_hooks_that_nobody_trusted_are_noted(repo: Path, tmp_path: Path) -> None:
+    """Codex passes over them without a word; doctor does not."""
+    _init(repo, "codex")
+    trust = [c for c in doctor.examine(str(repo), now=NOW, fire=False) if c.name == "trust"]
+    assert len(trust) == 1
+    assert "/hooks" in trust[0].remedy
+    config = tmp_path / "home" / ".codex" / "config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text(f'[hooks.state."{repo}/.codex/hooks.json:pre_tool_use:0:0"]\ntrusted_hash = "sha256:x"\n')
+    assert not [c for c in doctor.examine(str(repo), now=NOW, fire=False) if c.name == "trust"]
+
+
+def test_what_is_installed_is_detected(repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By program or by the folder it makes; Claude Code where there is nothing."""
+    assert detected() == ["claude-code"]
+    (tmp_path / "home" / ".gemini").mkdir(parents=True)
+    program = tmp_path / "bin" / "codex"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin")
+    assert detected() == ["codex", "gemini"]
+
+
+def test_changes_shows_what_init_would_do_and_does_nothing(repo: Path) -> None:
+    """The file as it is, and as it would be."""
+    from projectmem.setup.preview import lines
+
+    ((path, before, after),) = setup.changes(str(repo), harnesses=["gemini"])
+    assert (path, before) == (repo / ".gemini" / "settings.json", "")
+    assert not path.exists()
+    shown = lines(path, before, after)
+    assert any("BeforeTool" in line for line in shown)
+    assert max(map(len, shown)) <= 110
+    _init(repo, "gemini")
+    assert path.read_text() == after
+    assert setup.changes(str(repo), harnesses=["gemini"]) == []
