@@ -11,6 +11,7 @@ from projectmem import caller, clock, output
 from projectmem.cli import common
 from projectmem.cli.common import EXITS, EXITS_CHECKED, Json, Root
 from projectmem.errors import BadInputError
+from projectmem.hook import health
 
 
 def register(parent: typer.Typer) -> None:
@@ -45,6 +46,7 @@ def verify(
 
         with output.Waiting("holding the log against the checkpoint"):
             found = hold(place, kept, key)
+    health.note(place.home, report.problems, common.now())
     erasures = _erasures(place.home)
     ok = report.ok and all(one.ok for one in found) and not any(erasures.values())
     if as_json:

@@ -10,6 +10,7 @@ import typer
 from projectmem import output
 from projectmem.cli import common
 from projectmem.cli.common import EXITS_CHECKED, Json, Root
+from projectmem.hook import health
 
 
 def register(parent: typer.Typer) -> None:
@@ -41,6 +42,7 @@ def repair(
         steps, failed, kept = done.steps, done.failed, done.kept
     with output.Waiting("checking the log"):
         report = verify(place.home)
+    health.note(place.home, report.problems, common.now())
     if as_json:
         rows = [{"kind": s.kind, "path": s.path, "stream": s.stream, "what": s.what} for s in steps]
         missed = [{"path": s.path, "what": s.what, "why": why} for s, why in failed]

@@ -34,6 +34,10 @@ def run(place: Place, payload: Payload, now: int) -> Answer:
             reply = _answer(place, state, payload, now)
         finally:
             state.close()
+        if payload.kind == "start":
+            from projectmem.hook import health
+
+            reply = health.told(place, payload, reply, now)
     except (BehindError, SnapshotDamaged) as exc:
         from projectmem.hook import meanwhile
 
