@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from projectmem import output
 from projectmem.logview import short
 from projectmem.lookup import is_failure
+from projectmem.standing import ask, disk_of
 
 MANY = 1_000_000
 
@@ -17,8 +18,9 @@ if TYPE_CHECKING:
     from projectmem_gate.history import Record
     from projectmem_gate.model import Action, Decision
 
-    from projectmem.hook.facts import Disk
     from projectmem.place import Place
+
+__all__ = ["Standing", "disk_of", "failures", "render", "standing"]
 
 
 @dataclass(slots=True)
@@ -80,7 +82,7 @@ def failures(place: Place, now: int, *, every: bool = False, limit: int = 0, not
         records = _records(state, keys, now) + _fixes(state, now, every=every)
         records.sort(key=lambda record: (-record.at, record.id))
         del records[limit or MANY :]
-        return [standing(state, record, _action(record), disk, policy, now) for record in records]
+        return [standing(state, record, None, disk, policy, now) for record in records]
 
 
 def failed_keys(place: Place, now: int, *, every: bool, limit: int = 0, notices: list[str] | None = None) -> list[str]:
@@ -135,38 +137,10 @@ def _fixes(state: Any, now: int, *, every: bool) -> list[Record]:
     return found
 
 
-def _action(record: Record) -> Action:
-    """The recorded action, as far as its history tells: enough to ask the gate about it."""
-    from projectmem_gate.model import Action, Part
-
-    if record.fix:
-        path, text = record.fix["path"], record.fix["text"]
-        edit = Part(record.key, "edit", f"edit {path}", text, paths=(path,), variant=record.fix["variant"])
-        return Action("", "edit", ".", record.key, text, (edit,))
-    part = Part(record.key, "sh", record.family, record.text, paths=record.paths)
-    return Action("", "sh", ".", record.key, record.text, (part,))
-
-
-def disk_of(place: Place) -> Disk:
-    """The workspace on disk."""
-    from projectmem.hook.facts import Disk
-    from projectmem.place import env
-
-    return Disk(place, env("PATH"))
-
-
-def standing(state: Any, record: Record, action: Action, disk: Any, policy: Any, now: int) -> Standing:
+def standing(state: Any, record: Record, action: Action | None, disk: Any, policy: Any, now: int) -> Standing:
     """What the gate makes of one record now, asked by a session that is new to it."""
-    from projectmem_gate import freshness
-    from projectmem_gate.model import Session
-
-    from projectmem.hook.judge import assess, gather
-
-    decision, facts, _ = assess(state, action, Session(""), disk, policy, now)
-    own = facts.get(record.id) or gather(state, record, disk)
-    fresh, why = freshness.judge(record, own, now, cooldown=policy.cooldown)
     lapses = 0 if record.pinned else record.at + policy.ttl_warn.get(record.cls, 0)
-    return Standing(record, decision, fresh, why, own, lapses)
+    return Standing(record, *ask(state, record, disk, policy, now, action), lapses=lapses)
 
 
 def render(rows: list[Standing], now: int, paint: output.Paint, width: int = 110) -> list[str]:

@@ -1,8 +1,7 @@
 """The MCP server: what an agent may read of the log, and what it may write into it. `projectmem mcp`, over stdio.
 
-Seven small tools over the same use cases as the command line. Every text from the log leaves inside a labelled fence with a
-fresh nonce. What is written has the origin `agent`. Errors come back as text that says what to do; nothing but the protocol
-is written to stdout (the SDK turns stray prints to stderr).
+The tools are in mcp_tools.py. Besides them: summaries as resources, and two prompts. Errors come back as tool errors that say
+what to do; nothing but the protocol is written to stdout (the SDK turns stray prints to stderr).
 """
 
 from __future__ import annotations
@@ -12,179 +11,89 @@ import os
 import time
 from collections.abc import Callable
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 from mcp.server.mcpserver import MCPServer
-from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.exceptions import ResourceError, ToolError
+from mcp.server.mcpserver.prompts import Prompt
 from mcp.server.mcpserver.tools import Tool
+from mcp_types import CallToolResult, TextContent
+from pydantic import ValidationError
 
-from projectmem import caller, output, render
-from projectmem.errors import BadInputError, ProjectmemError
-from projectmem.place import Place
+from projectmem import mcp_wire, output, render
+from projectmem.errors import ProjectmemError
+from projectmem.mcp_tools import KINDS, Reply, Tools
 
 if TYPE_CHECKING:
-    from projectmem.recall import Memory
+    from projectmem.place import Place
 
-TEXT_MAX = 2_000  # characters of what an agent may record at once
-REPLY_TOKENS = 1_000
-FAILURES_MAX = 20
 P = ParamSpec("P")
+__all__ = ["KINDS", "Tools", "build", "definition_tokens", "run"]
 
-KINDS = {
-    "note": "note.recorded",
-    "decision": "decision.recorded",
-    "issue": "issue.opened",
-    "attempt": "attempt.recorded",
-    "fix": "fix.recorded",
-    "hypothesis": "hypothesis.noted",
-}
 INSTRUCTIONS = (
     "Memory of what failed and what worked in this project. Call summary when you start, recall before you debug, "
     "record what you decide, try and fix (one plain line each)."
 )
+# What each answer is as data. Terse: an agent pays for the definitions in every session.
+_STRING = {"type": "string"}
+_BLOCK = {"text": _STRING, "ids": {"type": "array"}}
+_OUTPUTS = {
+    "check": {"verdict": {"enum": ["allow", "warn", "ask", "deny"]}, "reason": _STRING, "record": _STRING},
+    "record": {"id": _STRING},
+    "dispute": {"id": _STRING},
+}
 
 
-class Tools:
-    """The tools, bound to one project. `clock` gives microseconds since the epoch; `nonce` a new unguessable word."""
+class Registered(Tool):
+    """A tool whose wrong arguments are answered in one line that says what is right."""
 
-    def __init__(self, place: Place, *, clock: Callable[[], int], nonce: Callable[[], str]) -> None:
-        from projectmem_projections.scope import Scope
-
-        self.place, self.clock, self.nonce = place, clock, nonce
-        self.scope = Scope(place.project)
-        self._memory: Memory | None = None  # opened by the first recall: numpy and the index take a while to load
-
-    def summary(self) -> str:
-        """What failed lately, what worked, decisions, fragile places, open issues."""
-
-        from projectmem.summary import session_summary
-
-        text = session_summary(self.place.home, now=self.clock(), scope=self.scope, nonce=self.nonce())
-        return text or "Nothing is recorded yet."
-
-    def check(self, command: str = "", tool: str = "", input: dict[str, Any] | None = None) -> str:
-        """Would the gate object to a shell command, or to a tool call?"""
-        from projectmem.check import check_action, tool_call
-
-        name, given = tool_call(tool=tool, command=command, input=input)
-        actor = caller.actor()
-        decision = check_action(
-            self.place,
-            tool=name,
-            tool_input=given,
-            cwd=self.place.root,
-            now=self.clock(),
-            harness=actor["harness"],
-            session=actor["session"],
-        )
-        return f"{decision.verdict}\n{decision.reason}".strip()
-
-    def recall(self, query: str, k: int = 5) -> str:
-        """What the log knows about an error, command, file or question."""
-        from projectmem.recall import Memory, recall
-
-        self._memory = self._memory or Memory(self.place.home)
-        result = recall(self.place.home, query, now=self.clock(), nonce=self.nonce(), k=k, scope=self.scope, memory=self._memory)
-        note = self._remember(query, result.event_data(query))
-        notes = [*result.notes, *([note] if note else [])]
-        text = result.block or f"Nothing relevant is recorded ({result.why})."
-        return "\n".join([text, *(f"Note: {render.inline(n)}" for n in notes)])
-
-    def _remember(self, query: str, data: dict[str, Any]) -> str:
-        """Write `recall.decided`; a log that cannot take it does not spoil the answer. Returns what went wrong."""
-        from projectmem.record import record
-
+    async def run(self, arguments: dict[str, Any], context: Any, convert_result: bool = False) -> Any:
+        """As the SDK's, with the arguments looked at first. Raises ToolError."""
+        known = [str(name) for name in self.parameters.get("properties", {})]
+        unknown = sorted(set(arguments) - set(known))
+        if unknown:
+            has = f"it takes {', '.join(known)}" if known else "it takes none"
+            raise ToolError(f"{self.name} has no argument `{render.inline(unknown[0], 60)}`: {has}")
         try:
-            record(self.place, "recall.decided", data, now=self.clock(), origin="agent", actor=caller.actor())
-        except Exception as error:
-            return f"this recall was not recorded ({type(error).__name__}: {error})"
-        return ""
-
-    def record(
-        self,
-        kind: Literal["note", "decision", "issue", "attempt", "fix", "hypothesis"],
-        text: str,
-        issue: str = "",
-        outcome: Literal["", "worked", "failed", "unclear"] = "",
-        verifier: str = "",
-    ) -> str:
-        """Write it down: text in one plain line; outcome of an attempt; verifier: the test or command that proved it."""
-        from projectmem.record import record
-
-        data = self._payload(kind, text, issue, outcome, verifier)
-        event = record(self.place, KINDS[kind], data, now=self.clock(), origin="agent", actor=caller.actor())
-        name = f"{kind} {data['issue']}" if kind == "issue" else kind
-        return f"Recorded {name} as {event['id']}."
-
-    def _payload(self, kind: str, text: str, issue: str, outcome: str, verifier: str) -> dict[str, Any]:
-        from projectmem.record import find_issue, new_id, redacted
-
-        text = str(redacted(self.place, text.strip()))  # before it is taken apart: what gives a secret away may go elsewhere
-        if not text or len(text) > TEXT_MAX:
-            raise BadInputError(f"the text has {len(text)} characters: give 1 to {TEXT_MAX}")
-        if kind == "note":
-            return {"text": text, "tags": []}
-        if kind == "decision":
-            title, _, rest = text.partition("\n")
-            return {"title": title.strip(), "text": rest.strip(), "supersedes": ""}
-        if kind == "issue":
-            return {"issue": new_id(), "title": text, "paths": []}
-        data = {"issue": find_issue(self.place, issue) if issue else "", "text": text}
-        if kind == "hypothesis":
-            return data
-        if kind == "attempt":
-            data["outcome"] = outcome or "unclear"
-        return {**data, "verifier": verifier.strip() or "none"}
-
-    def failures(self, limit: int = 10) -> str:
-        """Failures that still stand, newest first, with what worked instead."""
-        from projectmem_projections.glance import Glance, current
-
-        from projectmem.summary import line
-
-        now = self.clock()
-        glance = Glance(self.place.home, current(self.place.home))
-        try:
-            found = glance.newest(("failure",), self.scope, now, max(1, min(limit, FAILURES_MAX)))["failure"]
-            lines = [line(document, now, glance.changed_at) for document in found]
-        finally:
-            glance.close()
-        return self._fenced(lines) or "No failure stands."
-
-    def explain(self, id: str) -> str:
-        """Everything behind one record."""
-        from projectmem.explain import explain
-
-        text = explain(self.place, id, self.clock())
-        return self._fenced([render.inline(line) for line in str(text).splitlines()])
-
-    def dispute(self, id: str, reason: str) -> str:
-        """Say that a recorded failure is wrong or no longer true; it stops counting."""
-        from projectmem.record import curate
-
-        events = curate(
-            self.place, "disputed", id, now=self.clock(), origin="agent", actor=caller.actor(), reason=reason[:TEXT_MAX]
-        )
-        return f"Disputed as {events[0]['id']}."
-
-    def _fenced(self, lines: list[str]) -> str:
-        nonce = self.nonce()
-        return render.fence(render.fit(lines, REPLY_TOKENS - render.fence_tokens(nonce)), nonce)
+            self.fn_metadata.validate_arguments(arguments)
+        except ValidationError as exc:
+            raise ToolError(f"{self.name}: {_faults(exc)}") from exc
+        return await super().run(arguments, context, convert_result)
 
 
-def _told(function: Callable[P, str]) -> Callable[P, str]:
+def _faults(error: ValidationError) -> str:
+    """Each wrong argument with what is wrong; never what was given, which may be long."""
+    found = error.errors(include_url=False, include_input=False)
+    return "; ".join(f"{'.'.join(map(str, fault['loc']))}: {render.inline(fault['msg'].lower(), 200)}" for fault in found[:5])
+
+
+def _told(function: Callable[P, str]) -> Callable[P, Reply]:
     """A tool whose known errors reach the agent as text; others stay crashes and are logged to stderr."""
 
     @wraps(function)
-    def call(*args: P.args, **kwargs: P.kwargs) -> str:
+    def call(*args: P.args, **kwargs: P.kwargs) -> Reply:
         from projectmem_gate.policy import PolicyError
         from projectmem_logs.errors import LogError
         from projectmem_projections.errors import ProjectionError
 
         try:
-            return output.hide_secrets(function(*args, **kwargs))
+            reply = function(*args, **kwargs)
         except (ProjectmemError, LogError, ProjectionError, PolicyError, OSError) as error:
             raise ToolError(render.inline(str(error), 600)) from error
+        data = reply.data if isinstance(reply, Reply) else {}
+        clean = {k: output.hide_secrets(v) if isinstance(v, str) else v for k, v in data.items()}
+        return Reply.of(output.hide_secrets(reply), clean)
+
+    return call
+
+
+def _answered(function: Callable[P, Reply]) -> Callable[P, CallToolResult]:
+    """The reply as the protocol has it: text for the model, and the same as data."""
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> CallToolResult:
+        reply = function(*args, **kwargs)
+        return CallToolResult(content=[TextContent(type="text", text=str(reply))], structured_content=reply.data)
 
     return call
 
@@ -193,23 +102,86 @@ def build(place: Place, *, clock: Callable[[], int], nonce: Callable[[], str]) -
     """The server for one project, not yet connected."""
     tools = Tools(place, clock=clock, nonce=nonce)
     functions = (tools.summary, tools.check, tools.recall, tools.record, tools.failures, tools.explain, tools.dispute)
-    registered = [Tool.from_function(_told(function), name=function.__name__, structured_output=False) for function in functions]
-    for tool in registered:
-        tool.parameters = _without_titles(tool.parameters)
-    return MCPServer("projectmem", instructions=INSTRUCTIONS, tools=registered, log_level="WARNING")
+    server = Server("projectmem", instructions=INSTRUCTIONS, tools=[_registered(f) for f in functions], log_level="WARNING")
+    _add_resources(server, tools)
+    server.add_prompt(Prompt.from_function(_start(tools), name="start", description="Begin with what is on record."))
+    server.add_prompt(Prompt.from_function(_debug(tools), name="debug", description="Look an error up before you debug it."))
+    return server
 
 
-def _without_titles(schema: Any) -> Any:
-    """Generated titles repeat the names: an agent pays for them in every session."""
+def _registered(function: Callable[..., Reply]) -> Tool:
+    name = function.__name__
+    tool = Registered.from_function(_answered(_told(function)), name=name, structured_output=False)
+    tool.parameters = _lean(tool.parameters)
+    tool.fn_metadata.output_schema = {"type": "object", "properties": _OUTPUTS.get(name, _BLOCK)}
+    return tool
+
+
+def _lean(schema: Any) -> Any:
+    """Generated titles repeat the names, and defaults say no more than that an argument may be left out: an agent pays for both
+    in every session."""
     if isinstance(schema, dict):
-        return {k: _without_titles(v) for k, v in schema.items() if not (k == "title" and isinstance(v, str))}
-    return [_without_titles(v) for v in schema] if isinstance(schema, list) else schema
+        options = [one for one in schema.get("anyOf", ()) if one != {"type": "null"}]
+        if len(options) == 1:
+            schema = {**{k: v for k, v in schema.items() if k != "anyOf"}, **options[0]}
+        needless = {k for k in ("title", "default", "additionalProperties") if not isinstance(schema.get(k), dict)}
+        return {k: _lean(v) for k, v in schema.items() if k not in needless}
+    return [_lean(v) for v in schema] if isinstance(schema, list) else schema
+
+
+def _add_resources(server: MCPServer[Any], tools: Tools) -> None:
+    """The summaries, to be read by the client without a call of the model."""
+
+    def reading(about: str = "") -> str:
+        try:
+            return str(_told(tools.summary)(about))
+        except ToolError as error:
+            raise ResourceError(str(error)) from error
+
+    @server.resource("projectmem://summary", name="summary", description="What a session should know when it starts.")
+    def summary() -> str:
+        return reading()
+
+    @server.resource("projectmem://path/{+path}", name="path", description="What is on record about a file or folder.")
+    def of_path(path: str) -> str:
+        return reading(f"./{path}")
+
+    @server.resource("projectmem://issue/{issue}", name="issue", description="An issue with attempts and fixes.")
+    def of_issue(issue: str) -> str:
+        return reading(issue)
+
+    @server.resource("projectmem://period/{period}", name="period", description="What happened lately: 2d, 2026-11-30.")
+    def of_period(period: str) -> str:
+        return reading(period)
+
+
+def _start(tools: Tools) -> Callable[[], str]:
+    def start() -> str:
+        return f"{_told(tools.summary)()}\n\nTake this into account. `recall` before you debug, `record` what you decide."
+
+    return start
+
+
+def _debug(tools: Tools) -> Callable[[str], str]:
+    def debug(error: str) -> str:
+        known = _told(tools.recall)(error)
+        return f"{known}\n\nThis is failing:\n{render.inline(error, 1_000)}\n\nSay first whether the above is the same failure."
+
+    return debug
 
 
 def definition_tokens(tools: list[Any]) -> int:
     """What the tool definitions cost an agent, by `render.tokens` of their JSON as the client receives them."""
     shown = [t.model_dump(by_alias=True, exclude_none=True, mode="json") for t in tools]
     return render.tokens(json.dumps(shown, separators=(",", ":")))
+
+
+class Server(MCPServer[Any]):
+    """The SDK's server, which over stdio also answers the lines that are no message."""
+
+    async def run_stdio_async(self) -> None:
+        """Serve until the client closes stdin."""
+        await mcp_wire.serve(self._lowlevel_server)
 
 
 def run(place: Place) -> None:

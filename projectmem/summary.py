@@ -1,7 +1,8 @@
 """What a session should know when it starts: a few lines within a budget, each citing its record. On the hook's path.
 
 What failed lately and still stands, what worked, decisions in force, fragile places, open issues. Reads the published recall
-corpus and the newer tail of the log (no DuckDB, no numpy). Deterministic for a given log, `now` and `nonce`.
+corpus and the newer tail of the log (no DuckDB, no numpy); whether a failure still stands is the gate's own judgement
+(standing.py). Deterministic for a given log, workspace, `now` and `nonce`. For one path, issue or period: briefing.py.
 """
 
 from __future__ import annotations
@@ -13,13 +14,17 @@ from projectmem import ranking, render
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import Any
 
     from projectmem_projections.documents import Document
     from projectmem_projections.scope import Scope
 
+    from projectmem.place import Place
+
 BUDGET_TOKENS = 600
 EACH_MAX = 8  # lines of one section
+ASKED_MAX = 40  # failures that the gate is asked about, to find so many that stand
 TEXT_MAX = 160  # characters of one recorded text
 LATELY = 7 * ranking.DAY  # a failure older than this is not news
 
@@ -34,30 +39,67 @@ SECTIONS = (
 
 
 def session_summary(
-    home: str, *, now: int, scope: Scope, nonce: str, budget_tokens: int = BUDGET_TOKENS, generation: str | None = None
+    home: str,
+    *,
+    now: int,
+    scope: Scope,
+    nonce: str,
+    budget_tokens: int = BUDGET_TOKENS,
+    generation: str | None = None,
+    verdict: Callable[[str], str] | None = None,
 ) -> str:
     """The block for the start of a session, at most `budget_tokens` by `render.tokens`; "" when there is nothing to say.
 
     scope  of the reader, an empty one gets nothing;  nonce: unguessable, new for each block
     generation  folder of the recall generation to read, by default the one in use
+    verdict  what the gate says to an action key, "" for nothing (standing.Judge); without it only the log is asked
     """
     glance = Glance(home, generation or current(home))
     try:
-        found = glance.newest([type_ for type_, _ in SECTIONS], scope, now, EACH_MAX)
-        found["failure"] = [d for d in found["failure"] if now - d.at <= LATELY]
-        lines = {type_: [line(d, now, glance.changed_at) for d in documents] for type_, documents in found.items()}
+        found = glance.newest([type_ for type_, _ in SECTIONS if type_ != "failure"], scope, now, EACH_MAX)
+        found["failure"] = [d for d in standing_failures(glance, scope, now, EACH_MAX, verdict) if now - d.at <= LATELY]
+        lines = {type_: [line(d, now, glance.changed_at, verdict) for d in documents] for type_, documents in found.items()}
     finally:
         glance.close()
     return compose(lines, glance.notes, nonce, budget_tokens)
 
 
-def line(document: Document, now: int, changed_at: int) -> str:
+def of_place(place: Place, state: Any, *, now: int, nonce: str, budget_tokens: int = BUDGET_TOKENS) -> str:
+    """`session_summary` of a project, judged by the gate over `state` (the snapshot, or the log folded in memory)."""
+    from projectmem_projections.scope import Scope
+
+    from projectmem.standing import Judge
+
+    scope = Scope(place.project, worktree=place.worktree)
+    judge = Judge(place, state, now)
+    return session_summary(place.home, now=now, scope=scope, nonce=nonce, budget_tokens=budget_tokens, verdict=judge.verdict)
+
+
+def standing_failures(
+    glance: Glance, scope: Scope, now: int, limit: int, verdict: Callable[[str], str] | None = None
+) -> list[Document]:
+    """The newest failures that the gate would say something about, at most `limit`."""
+    if verdict is None:
+        return glance.newest(("failure",), scope, now, limit)["failure"]
+    found: list[Document] = []
+    for document in glance.newest(("failure",), scope, now, max(ASKED_MAX, limit))["failure"]:
+        if verdict(document.key):
+            found.append(document)
+            if len(found) == limit:
+                break
+    return found
+
+
+def line(document: Document, now: int, changed_at: int, verdict: Callable[[str], str] | None = None) -> str:
     """One record: what, when, how known, what worked instead, and its id."""
     about = [render.ago(document.at, now)]
     if document.count > 1:
         about.append(f"{document.count}x" if document.count < FAILS_KEPT else f"{document.count}x or more")
     if document.type != "failure":
         about.append(document.origin or "unknown")
+    elif verdict is not None:
+        if verdict(document.key) != "warn":
+            about.append("the gate refuses it")
     elif changed_at > document.at:
         about.append("workspace changed since")
     if 0 < document.review_at <= now:
@@ -68,15 +110,22 @@ def line(document: Document, now: int, changed_at: int) -> str:
     return text
 
 
-def compose(lines: dict[str, list[str]], notes: list[str], nonce: str, budget_tokens: int) -> str:
-    """Sections of lines within the budget. Sections take turns, so that a full one leaves room for the others."""
+def compose(
+    lines: dict[str, list[str]],
+    notes: list[str],
+    nonce: str,
+    budget_tokens: int,
+    sections: Sequence[tuple[str, str]] = SECTIONS,
+) -> str:
+    """Sections of lines within the budget. Sections take turns, so that a full one leaves room for the others; the first of them
+    takes two lines at a turn. sections: (name in `lines`, title) in the order shown."""
     taken = dict.fromkeys(lines, 0)
-    block = _render(lines, taken, notes, nonce)
+    block = _render(lines, taken, notes, nonce, sections)
     if render.tokens(block) > budget_tokens:
         return ""
-    for type_ in _turns(lines):
+    for type_ in _turns(lines, sections):
         taken[type_] += 1
-        longer = _render(lines, taken, notes, nonce)
+        longer = _render(lines, taken, notes, nonce, sections)
         if render.tokens(longer) > budget_tokens:
             taken[type_] -= 1
             break
@@ -84,19 +133,21 @@ def compose(lines: dict[str, list[str]], notes: list[str], nonce: str, budget_to
     return block
 
 
-def _turns(lines: dict[str, list[str]]) -> Iterator[str]:
-    """The order in which lines are taken: two failures for each line of another section."""
+def _turns(lines: dict[str, list[str]], sections: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """The order in which lines are taken: two of the first section for each line of another."""
     left = {type_: len(of_type) for type_, of_type in lines.items()}
     while any(left.values()):
-        for type_, _ in (SECTIONS[0], *SECTIONS):
+        for type_, _ in (sections[0], *sections):
             if left.get(type_, 0):
                 left[type_] -= 1
                 yield type_
 
 
-def _render(lines: dict[str, list[str]], taken: dict[str, int], notes: list[str], nonce: str) -> str:
+def _render(
+    lines: dict[str, list[str]], taken: dict[str, int], notes: list[str], nonce: str, sections: Sequence[tuple[str, str]]
+) -> str:
     out: list[str] = []
-    for type_, title in SECTIONS:
+    for type_, title in sections:
         if taken.get(type_, 0):
             out += [f"{title}:", *lines[type_][: taken[type_]]]
     out += [f"({render.inline(note, TEXT_MAX)})" for note in notes[:2]]

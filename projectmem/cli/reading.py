@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from projectmem import caller, output
+from projectmem import render as rendering
 from projectmem.cli import common
 from projectmem.cli.common import EXITS, Json, Root
 
@@ -63,27 +64,37 @@ def explain(
 
 
 def summary(
-    budget: Annotated[int, typer.Option("--budget", min=50, max=10_000, help="At most so many tokens.")] = 600,
+    about: Annotated[
+        str,
+        typer.Argument(
+            help="A path, an issue's id, or a period: `2d`, `2026-11-30`, `2026-11-01..2026-11-30`.", show_default=False
+        ),
+    ] = "",
+    budget: Annotated[int, typer.Option("--budget", min=50, max=10_000, help="At most so many tokens (UTF-8 bytes / 4).")] = 600,
     root: Root = "",
     as_json: Json = False,
 ) -> None:
-    """Print what a session is told when it starts."""
-    from projectmem_projections.recollection import current
-    from projectmem_projections.scope import Scope
+    """Print what a session is told when it starts, or what is known about one path, issue or period.
 
-    from projectmem.summary import session_summary
+    A failure is listed only while the gate would object to it. Each line ends with the record's id: `projectmem explain ID`.
+    """
+    from projectmem import summary as summaries
+    from projectmem.standing import Judge
+    from projectmem.state import reading
 
-    place = common.open_place(root)
-    text = session_summary(
-        place.home,
-        now=common.now(),
-        generation=current(place.home),
-        scope=Scope(place.project),
-        nonce=os.urandom(6).hex(),
-        budget_tokens=budget,
-    )
+    place, now, notices = common.open_place(root), common.now(), list[str]()
+    nonce = os.urandom(6).hex()
+    with reading(place) as state:
+        if about:
+            from projectmem.briefing import about as brief
+
+            verdict = Judge(place, state, now).verdict
+            text = brief(place, about, now=now, nonce=nonce, budget_tokens=budget, verdict=verdict, notices=notices)
+        else:
+            text = summaries.of_place(place, state, now=now, nonce=nonce, budget_tokens=budget)
+    common.notices(notices)
     if as_json:
-        common.emit({"text": text})
+        common.emit({"text": text, "tokens": rendering.tokens(text)})
     elif text:
         common.say(output.safe(text, lines=True))
     else:
