@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 # Bumped whenever an event folds to something else than before: snapshots and generations of another version are rebuilt.
-FOLD_VERSION = 5
+FOLD_VERSION = 6
 
 # One entry of a key's history. `at`, `until` in microseconds since the epoch, `dur` in milliseconds.
 #   t       fail | ok | ask | pass | snooze | dispute | supersede | pin | review
@@ -93,8 +93,12 @@ def fold_event(event: Mapping[str, Any]) -> list[tuple[Any, ...]]:
         return _ended(event, _s(data, "label_event"))
     if kind == "decision.recorded":
         return _ended(event, _s(data, "supersedes"))
-    if kind == "policy.changed":
-        return [("policy", _n(event, "at"), _s(event, "stream"), _n(event, "seq"), _s(event, "id"), data)]
+    if kind == "policy.changed":  # a person's to change: what an agent or an import brings is kept, and rules nothing
+        return (
+            []
+            if not _by_person(event)
+            else [("policy", _n(event, "at"), _s(event, "stream"), _n(event, "seq"), _s(event, "id"), data)]
+        )
     if kind == "erasure.requested":
         ids = data.get("ids")
         return [("erase", tuple(i for i in ids if type(i) is str))] if type(ids) is list else []
@@ -273,7 +277,7 @@ def _proposed(event: Mapping[str, Any], data: dict[str, Any]) -> list[tuple[Any,
 
 def _control(event: Mapping[str, Any], data: dict[str, Any], t: str) -> list[tuple[Any, ...]]:
     key = _s(data, "key")
-    if not key:
+    if not key or (t in ("pin", "review") and not _by_person(event)):  # a pin outlives every TTL
         return []
     own = {"until": _n(data, "until"), "record": _s(data, "record"), "by": _s(data, "by_event")}
     return [("entry", key, _entry(event, data, t, text=_s(data, "reason")[:TEXT_MAX], **own))]
@@ -281,7 +285,7 @@ def _control(event: Mapping[str, Any], data: dict[str, Any], t: str) -> list[tup
 
 def _ended(event: Mapping[str, Any], id: str) -> list[tuple[Any, ...]]:
     """A label that was cleared, or a decision that another one supersedes. `~`: not by a person."""
-    return [("unlabel", id if _s(_actor(event), "origin") == "human" else f"~{id}")] if id else []
+    return [("unlabel", id if _by_person(event) else f"~{id}")] if id else []
 
 
 def in_force(labels: Iterable[dict[str, Any]], ended: Container[str]) -> list[dict[str, Any]]:
@@ -373,6 +377,10 @@ def _paths(parts: list[dict[str, Any]]) -> list[str]:
 def _actor(event: Mapping[str, Any]) -> Mapping[str, Any]:
     actor: Any = event.get("actor")
     return actor if type(actor) is dict else _NOBODY
+
+
+def _by_person(event: Mapping[str, Any]) -> bool:
+    return _s(_actor(event), "origin") == "human"
 
 
 def _session(event: Mapping[str, Any]) -> str:

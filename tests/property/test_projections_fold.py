@@ -60,14 +60,14 @@ def finished(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
     }
 
 
-RULED = ("label.set", "label.set", "label.cleared", "decision.recorded")
+RULED = ("label.set", "label.set", "label.cleared", "decision.recorded", "policy.changed", "record.pinned")
 
 
 @st.composite
 def others(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
     """Every other kind that the fold reads."""
     key = draw(st.sampled_from(KEYS))
-    kind = draw(st.sampled_from(["action.proposed", *fold.CONTROL, *RULED, "policy.changed", "session.started"]))
+    kind = draw(st.sampled_from(["action.proposed", *fold.CONTROL, *RULED, "session.started"]))
     decision = {"verdict": draw(st.sampled_from(["ask", "deny", "warn"])), "rule": draw(st.sampled_from(["repeat", "override"]))}
     data = {
         "key": key,
