@@ -22,7 +22,7 @@ class Step:
 
 def script(harness: str, folder: str) -> list[Step]:
     """The steps for one harness in a project in `folder`."""
-    return _SCRIPTS[harness](folder)
+    return SCRIPTS[harness](folder)
 
 
 def _claude(folder: str) -> list[Step]:
@@ -146,7 +146,7 @@ def _opencode(folder: str) -> list[Step]:
     ]
 
 
-_SCRIPTS: dict[str, Callable[[str], list[Step]]] = {
+SCRIPTS: dict[str, Callable[[str], list[Step]]] = {
     "claude-code": _claude,
     "codex": _codex,
     "gemini": _gemini,

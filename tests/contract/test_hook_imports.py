@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from projectmem.setup import trial_payloads
 from projectmem.setup.command import interpreter, package_folders
 
 OURS = ("projectmem", "projectmem_gate", "projectmem_logs", "projectmem_projections", "tree_sitter", "tree_sitter_bash")
@@ -25,14 +26,14 @@ import sys
 bare = set(sys.modules)
 sys.path += {folders!r}
 from projectmem.hook import entry
-entry.main(["claude-code", {event!r}])
+entry.main([{harness!r}, {event!r}])
 sys.stderr.write(" ".join(sorted(set(sys.modules) - bare)))
 """
 
 
-def _loaded(event: str, payload: dict[str, Any]) -> set[str]:
+def _loaded(event: str, payload: dict[str, Any], harness: str = "claude-code") -> set[str]:
     """The modules that one run of the hook loaded."""
-    program = PROGRAM.format(folders=package_folders(), event=event)
+    program = PROGRAM.format(folders=package_folders(), event=event, harness=harness)
     done = subprocess.run(
         [interpreter(), "-I", "-S", "-c", program],
         input=json.dumps(payload).encode(),
@@ -79,7 +80,7 @@ def test_a_call_that_nothing_on_record_resembles_loads_next_to_nothing(hooked: A
 
 def test_the_off_switch_costs_no_more_than_the_interpreter(hooked: Any) -> None:
     """`PROJECTMEM_GATE=off` is read before anything of the pipeline is loaded."""
-    program = PROGRAM.format(folders=package_folders(), event="PreToolUse")
+    program = PROGRAM.format(folders=package_folders(), event="PreToolUse", harness="claude-code")
     done = subprocess.run(
         [interpreter(), "-I", "-S", "-c", program],
         input=b"{}",
@@ -92,3 +93,13 @@ def test_the_off_switch_costs_no_more_than_the_interpreter(hooked: Any) -> None:
     assert not _foreign(loaded)
     assert not loaded & {"json", "re", "projectmem.hook.claude_code"}
     assert "projectmem.hook.pipeline" not in loaded
+
+
+@pytest.mark.parametrize("harness", [name for name in trial_payloads.SCRIPTS if name != "claude-code"])
+def test_every_event_of_every_harness_loads_only_what_is_allowed(hooked: Any, harness: str) -> None:
+    """The session that doctor plays: a failure, then a second session that is about to repeat it."""
+    for step in trial_payloads.script(harness, str(hooked.root)):
+        loaded = _loaded(step.event, step.payload, harness)
+        assert "projectmem.hook.pipeline" in loaded, "the event did not reach the pipeline"
+        assert not _foreign(loaded), step.event
+    assert hooked.events("action.proposed"), "the slow path must have run"
