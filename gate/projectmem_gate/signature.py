@@ -16,6 +16,8 @@ _TELLING: tuple[tuple[tuple[str, ...], str], ...] = (
     (("command not found", ": not found", "is not recognized"),
      r"command not found|^\S*sh: (?:\d+: |line \d+: )?\S+: not found|is not recognized as an? "),
     (("tool_use_error>",), r"^<tool_use_error>"),
+    (("━━",), r"^\s*(?:at )?\S+ (?:(?:lint|assist|suppressions)/\S+|format|organizeImports|parse)\s.*━"),
+    ((": C0", ": W0", ": E0", ": R0", ": F0", ": E1", ": W1"), r"^\S+:\d+:\d+: [CEFRW]\d{4}: "),
     (("error[E", "error TS", "error CS"), r"error\[E\d+\]|\berror (?:TS|CS)\d+"),
     (("proposed edit",), r"^- [A-Z]\d{3} "),
     (("CONFLICT (",), r"^CONFLICT \("),
@@ -40,6 +42,7 @@ _TELLING: tuple[tuple[tuple[str, ...], str], ...] = (
      r"[Nn]o such file|[Cc]annot |[Cc]an't |not found|[Dd]enied|[Uu]nknown |[Uu]nrecognized|[Ii]nvalid |not exist|refused"
      r"|[Ff]ailed|[Cc]ould not |[Cc]ouldn't |\" is not defined"),
     (("rror",), r"[Ee]rror"),
+    (("* ",), r"^(?:\[[\w:.-]+\] )?\* [a-z]\w+: \d+$"),
     (("***",), r"^g?make(?:\[\d+\])?: \*\*\* "),
     ((": ",), r"^[a-z][\w.-]{0,20}: \S"),
 )  # fmt: skip
@@ -64,7 +67,19 @@ _NOISE = (
     "rootdir:",
     "hint: ",
     "Shell cwd was reset",
+    "Creating test database",
+    "Cloning test database",
+    "Destroying test database",
+    "Your code has been rated",
+    "<warning>",
+    "<output_",
+    "</",
 )
+# Progress, and what went well: no part of what failed, and in another order each time.
+_WENT_WELL = (
+    "=== ", "--- PASS", "--- SKIP", "ok  ", "PASS", "?   ", "(pass)", "(skip)", "✓ ", "✔ ", "Checked ", "Finished in", "Ran ",
+    "Compiling ", "Downloading ", "Downloaded ", "Installed ", "Resolved ", "Building ", "Fetching ", "Using ",
+)  # fmt: skip
 _CODE_LINE = r"^\W*(?:[Ee]xit|EXIT|rc|RC|[Ss]tatus|[Cc]ode|ret)[\w ]*\W{0,4}\d{1,3}\W*$"
 MANY = 3  # failing tests or compile errors that make up one signature
 
@@ -118,11 +133,18 @@ def signature(cls: str, text: str) -> str:
     if not lines:
         return f"{cls} without output" if cls else ""
     if all(rx(_WEAK).match(line) for line in lines):
-        rest = "\n".join(normal(line) for line in clean(text).split("\n")[-40:] if line.strip())
+        rest = "\n".join(_remainder(text))
         from zlib import crc32
 
         return f"{' | '.join(lines)[: MAX_SIGNATURE - 10]} #{crc32(rest.encode('utf-8', 'replace')):08x}"
     return " | ".join(lines)[:MAX_SIGNATURE]
+
+
+def _remainder(text: str) -> list[str]:
+    """The other lines of an output, normalised, without progress and logs of it, in one order whatever theirs was."""
+    lines = [line.strip() for line in clean(text).split("\n")[-40:] if any(map(str.isalpha, line))]
+    kept = [line for line in lines if not line.startswith(_WENT_WELL) and " INFO " not in line and " DEBUG " not in line]
+    return sorted({normal(line) for line in kept or lines})
 
 
 def _unprefixed(line: str) -> str:
@@ -140,8 +162,10 @@ def normal(line: str) -> str:
     line = line.split("</tool_use_error>", 1)[0]
     if "Ran " in line or "passed" in line or " in " in line:
         line = rx(r"\b\d+ (?:passed|skipped|deselected|warnings?|xfailed|xpassed)\b,? ?").sub("", line)
-    if ":" in line and "-" in line:
-        line = rx(r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?").sub("<time>", line)
+    if line.count("-") > 1 or line.count("/") > 1:
+        line = rx(r"\b\d{4}([-/])\d\d\1\d\d[T _]\d\d[:_-]\d\d(?:[:_-]\d\d)?(?:[.,_]\d+)?(?:Z\b|[+-]\d\d:?\d\d)?").sub(
+            "<time>", line
+        )
     if line.count(":") > 1:
         line = rx(r"\[?\b\d\d:\d\d:\d\d(?:[.,]\d+)?\b\]?").sub("<time>", line)
     if line.count("-") > 3:
@@ -152,8 +176,13 @@ def normal(line: str) -> str:
         line = rx(r"\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,64}\b").sub("<hex>", line)
     if _has_run(line, 32):
         line = rx(r"\b(?:sha256:)?[0-9a-f]{32,}\b").sub("<hex>", line)
+    if (last := line[-1:]) and (last * 6 in line or any(mark * 6 in line for mark in "━─═=-_*!.~#")):
+        line = rx(r"([^\w\s])\1{5,}").sub("", line)
+    if "│" in line or " | " in line:
+        line = rx(r"^>?\s*\d+(?:\s+\d+)?\s+(?=[│|])").sub("", line)
     if "/" in line or "\\" in line:
         line = rx(r"(?<![\w<:/])(?:[A-Za-z]:)?[\w.~@+\-]*(?:[/\\][\w.~@+\-]+){1,}/?").sub(_shorten_path, line)
+        line = rx(r"(?<![\w./:<])([\w.-]*\w)/(?=[\s:'\",;)]|$)").sub(r"\1", line)  # `ls: dist/:` and `ls: /srv/x/dist:`
     return " ".join((_without_numbers(line) if digits or not line.isascii() else line).split())
 
 
@@ -172,6 +201,10 @@ def _without_numbers(line: str) -> str:
         line = rx(r":\d+(?::\d+)?(?=$|[\s:,)\]'\"])").sub(":<n>", line)
     if "(" in line and "," in line:
         line = rx(r"\(\d+,\d+\)").sub("(<n>)", line)
+    if any(word in line for word in _COUNTED) and not ("ail" in line or "rror" in line):
+        line = rx(r"\b\d[\d,]* (files?|tests?|modules?|packages?|assertions?|expect|calls?|suites?|specs?|crates?)\b").sub(
+            r"<n> \1", line
+        )
     if any(word in line for word in ("line", "pid", "PID", "port", "rocess", "job")):
         line = rx(r"\b(line|lines|pid|PID|port|process|job|Process) #?\d+").sub(r"\1 <n>", line)
     if any(c.isdecimal() for c in line):
@@ -181,10 +214,16 @@ def _without_numbers(line: str) -> str:
     return line
 
 
+# What a program looked at: it grows with the project, and says nothing of the failure. (What failed is counted apart.)
+_COUNTED = (" file", " test", " module", " package", " assertion", " expect", " call", " suite", " spec", " crate")
+
+
 def _shorten_path(match: object) -> str:
     text: str = match.group(0)  # type: ignore[attr-defined]
-    if "//" in text or text.startswith(("http", "www.")):
-        return text
+    if "//" in text or text.startswith(("http", "www.")) or (text[:1] == "@" and text.count("/") == 1):
+        return text  # an address, or a package of somebody's: `@testing-library/react` is not `react`
+    if rx(r"^[\w-]+\.(?:com|org|io|net|dev|in)/[\w.~-]+/[\w.~-]+").match(text):
+        return text  # an import path
     if rx(r"(?:^|/)(?:tmp|T|folders)/").search(text) and not rx(r"\.\w{1,5}$").search(text):
         return "<tmp>"
     return basename(text)

@@ -256,6 +256,15 @@ SAME = [
      "Error: request 00000000-aaaa-4bbb-8ccc-ddddeeeeffff failed"),
     ("--- FAIL: TestA (0.31s)", "--- FAIL: TestA (1.20s)"),
     ("error: script \"lint\" exited with code 1", "error: script \"lint\" exited with code 1"),
+    ("Error: see /h/_logs/2026-06-18T05_08_55_000Z-debug-0.log", "Error: see /h/_logs/2026-06-18T05_08_54_883Z-debug-0.log"),
+    ("2026/02/14 12:14:20 error: no db", "2026/02/15 01:02:03 error: no db"),
+    ("ls: /srv/app/dist/: No such file or directory", "ls: dist/: No such file or directory"),
+    ("at a.tsx:10:3 lint/style/useConst ━━━━━━━━\n  10 │ let a\nFound 1 error.\nerror: script \"lint\" exited with code 1",
+     "at a.tsx:12:3 lint/style/useConst ━━━━━━━━\n  12 │ let a\nFound 1 error.\nerror: script \"lint\" exited with code 1"),
+    ("=== RUN   TestB\n=== RUN   TestA\n    a_test.go:7: want 3\nok  \tx/y\t0.1s\nFAIL",
+     "=== RUN   TestA\n    a_test.go:9: want 3\n=== RUN   TestB\nok  \tx/y\t0.2s\nFAIL"),
+    ("Checked 282 files in 103ms.\nx.ts: unused\nerror: script \"lint\" exited with code 1",
+     "Checked 290 files in 85ms.\nx.ts: unused\nerror: script \"lint\" exited with code 1"),
 ]  # fmt: skip
 
 
@@ -272,6 +281,11 @@ DIFFERENT = [
     ("E       assert 3 == 2\nFAIL", "E       assert 5 == 2\nFAIL"),
     ("x.ts: unused\nerror: script \"lint\" exited with code 1", "y.ts: unused\nerror: script \"lint\" exited with code 1"),
     ("", "Error: x"),
+    ("error: Cannot find module '@testing-library/react'", "error: Cannot find module 'react'"),
+    ("no required module provides package github.com/a/yaml", "no required module provides package github.com/b/yaml"),
+    ("114 failed", "2 failed"),
+    ("src/a.py:1:0: C0114: Missing docstring", "src/a.py:1:0: W0611: Unused import os"),
+    ("npm error 404 No match found for version 1.2.3", "npm error 404 No match found for version 1.2.4"),
 ]  # fmt: skip
 
 
