@@ -1,43 +1,65 @@
 """Recall for the hook: words only, no numpy, no faiss, nothing written. On the hook's path.
 
-The same floor, blend and rendering as `recall`, over the lexical candidates alone.
+The same floor, blend, controller and rendering as `recall`, over the lexical candidates alone.
 """
 
 from __future__ import annotations
 
+from projectmem_projections import structure
 from projectmem_projections.glance import Glance, current
 
-from projectmem import ranking, render
+from projectmem import answering, recall_policy
+from projectmem.ranking import Asking
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from projectmem_projections.scope import Scope
 
-    from projectmem.ranking import Ranked
+    from projectmem.answering import Answer
+    from projectmem.recall_policy import RecallPolicy
 
 K = 3
 BUDGET_TOKENS = 250
 QUERY_MAX = 1_000  # characters of the question that are looked at
 
 
-def lexical_items(home: str, query: str, *, now: int, scope: Scope, k: int = K) -> list[Ranked]:
-    """What the log has to say about `query` by its words, best first; often nothing.
+def lexical(
+    home: str,
+    query: str,
+    *,
+    now: int,
+    scope: Scope,
+    nonce: str,
+    session: str = "",
+    k: int = K,
+    budget_tokens: int = BUDGET_TOKENS,
+    policy: RecallPolicy = recall_policy.DEFAULT,
+) -> Answer:
+    """What the log has to say about `query` by its words; mostly nothing.
 
-    query  a person's prompt, or the signature of a failure that just happened;  scope: of the reader
+    query    a person's prompt, or the signature of a failure that just happened;  scope: of the reader
+    session  what it was shown before is not shown again
     """
+    query = query[:QUERY_MAX]
     if scope.empty or not query.strip():
-        return []
+        return answering.Answer("the scope is empty" if scope.empty else "the question is empty")
     glance = Glance(home, current(home))
     try:
-        candidates = glance.candidates(query[:QUERY_MAX], scope, now)
-        count = glance.count
+        candidates = glance.candidates(query, scope, now)
+        if not candidates:
+            return answering.Answer("nothing shares a word with the question", documents=glance.count)
+        experience = glance.experience()
+        asking = Asking(
+            query,
+            structure.of(query).kind,
+            now,
+            glance.count,
+            "lexical",
+            glance.calibration,
+            policy,
+            experience.utilities(),
+        )
+        budget = min(budget_tokens, policy.budget())
+        return answering.answer(candidates, asking, experience, nonce=nonce, k=k, budget=budget, session=session)
     finally:
         glance.close()
-    above, _ = ranking.rank(candidates, now, count, "lexical")
-    return above[:k]
-
-
-def block(items: list[Ranked], *, now: int, nonce: str, budget_tokens: int = BUDGET_TOKENS) -> str:
-    """The items as a fenced block within the budget, "" when there are none."""
-    lines = render.fit((render.ranked(item, now) for item in items), budget_tokens - render.fence_tokens(nonce))
-    return render.fence(lines, nonce)

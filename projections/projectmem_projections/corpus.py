@@ -15,14 +15,16 @@ from projectmem_projections.documents import Document
 from projectmem_projections.errors import ProjectionError
 from projectmem_projections.scope import Scope
 from projectmem_projections.sqlite import quoted, sqlite3
+from projectmem_projections.utility import Experience
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any
 
     from projectmem_projections.following import Position
 
-SCHEMA = "1"
+SCHEMA = "2"
 FILE = "corpus.sqlite"
 _TABLES = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -50,6 +52,7 @@ _FIELDS = (
     "review_at",
     "expires_at",
     "causes",
+    "corrects",
 )
 
 
@@ -57,8 +60,17 @@ class CorpusError(ProjectionError):
     """The file cannot be used: missing, damaged, or of another version. Rebuild it from the log."""
 
 
-def write(folder: str, documents: Sequence[Document], position: Position, changed_at: int = 0) -> None:
-    """Write `folder`/corpus.sqlite. `documents`: ordered by (at, id). `position`: of the log they reflect, see `following`."""
+def write(
+    folder: str,
+    documents: Sequence[Document],
+    position: Position,
+    changed_at: int = 0,
+    experience: Mapping[str, Any] | None = None,
+) -> None:
+    """Write `folder`/corpus.sqlite. `documents`: ordered by (at, id). `position`: of the log they reflect, see `following`.
+
+    experience  `Experience.to_state` of the same log
+    """
     path = os.path.join(folder, FILE)
     postings, mean = lexical.invert([lexical.counts(d.searched) for d in documents])
     scopes: dict[Scope, int] = {}
@@ -69,6 +81,7 @@ def write(folder: str, documents: Sequence[Document], position: Position, change
         "count": len(documents),
         "mean": repr(mean),
         "changed_at": changed_at,
+        "experience": json.dumps(experience or {}, sort_keys=True),
         "position": json.dumps(dict(position), sort_keys=True),
         "scopes": json.dumps([s.to_data() for s in scopes]),
         "scope_of": struct.pack(f"<{len(codes)}I", *codes),
@@ -116,6 +129,7 @@ class Corpus:
             self.count = int(meta["count"])
             self.mean = float(meta["mean"])
             self.changed_at = int(meta["changed_at"])
+            self._experience: str = meta["experience"]
             self.position: Position = {s: (p[0], p[1], p[2]) for s, p in json.loads(meta["position"]).items()}
             self.scopes = [Scope(**s) for s in json.loads(meta["scopes"])]
             self.scope_bytes: bytes = meta["scope_of"]  # uint32 per row: index into scopes
@@ -124,6 +138,17 @@ class Corpus:
                 raise CorpusError(f"{path} is damaged: its columns do not have {self.count} rows")
         except (sqlite3.Error, KeyError, ValueError, TypeError) as error:
             raise CorpusError(f"{path} cannot be read ({type(error).__name__}: {error})") from error
+
+    def experience(self) -> Experience:
+        """What recalls had led to up to this generation. Raises CorpusError when it is damaged."""
+        found = Experience()
+        try:
+            state = json.loads(self._experience)
+            if state:
+                found.add_state(state)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise CorpusError(f"the recall corpus is damaged ({error})") from error
+        return found
 
     def close(self) -> None:
         """Let go of the file."""

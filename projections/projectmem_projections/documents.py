@@ -10,6 +10,7 @@ from __future__ import annotations
 from projectmem_gate.model import Value
 
 from projectmem_projections.scope import Scope
+from projectmem_projections.utility import Experience
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,12 +57,14 @@ class Document(Value):
     count     how often it failed since it last succeeded (failures; FAILS_KEPT means so often or more)
     review_at, expires_at  us, 0 = never: past the first it is uncertain, past the second it is gone
     causes    ids of the events it derives from
+    corrects  1 where it was recorded in place of something else
     """
 
     __slots__ = (
         "at",
         "causes",
         "cls",
+        "corrects",
         "count",
         "expires_at",
         "id",
@@ -94,8 +97,9 @@ class Document(Value):
         expires_at: int = 0,
         causes: Sequence[str] = (),
         cls: str = "",
+        corrects: int = 0,
     ) -> None:
-        self.cls = cls
+        self.cls, self.corrects = cls, corrects
         self.id, self.type, self.text, self.at, self.scope = id, type, text, at, scope
         self.origin, self.verifier, self.key = origin, verifier, key
         self.remedy, self.remedy_id, self.count = remedy, remedy_id, count
@@ -134,6 +138,7 @@ class Facts:
         self.closed: dict[str, Order] = {}  # issue -> newest closing
         self.fails: dict[str, list[Fail]] = {}  # action key -> newest failures
         self.oks: dict[str, Order] = {}  # action key -> newest success
+        self.experience = Experience()  # what recalls led to
         self.changed_at = 0  # when the workspace was last changed on record
         self.family_oks: dict[str, list[tuple[Order, str, str, str]]] = {}  # family -> newest (order, id, key, text)
 
@@ -146,6 +151,7 @@ class Facts:
 
     def _apply(self, event: Event, data: dict[str, Any]) -> None:
         kind = event.get("kind", "")
+        self.experience.apply(event, data, _order(event))
         if kind == "action.finished":
             self._finished(event, data)
         elif kind in WRITTEN:
@@ -181,6 +187,7 @@ class Facts:
             review_at=_number(data.get("review_at")),
             expires_at=_number(data.get("expires_at")),
             causes=_strings(event.get("causes")),
+            corrects=int(bool(_text(data.get("supersedes")))),
         )
         self.written[document.id] = document
         self.gone.update(_strings([data.get("supersedes")]))

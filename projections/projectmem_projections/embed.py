@@ -14,6 +14,7 @@ import re
 import unicodedata
 from functools import lru_cache
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +33,21 @@ _CACHE_MAX = 100_000
 
 # A word of letters and digits, one CJK ideograph, or one mark.
 _PIECES = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]|[^\W_\u3400-\u9fff\uf900-\ufaff]+|[^\w\s]|_")
+
+
+class Space(Protocol):
+    """An embedder: texts to unit vectors of one named space, and single words to weighted vectors (see `Embedder`)."""
+
+    model: str
+    revision: str
+    dim: int
+    normalisation: str
+
+    def encode(self, texts: list[str]) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+        """Unit vectors of shape (n, dim), and which texts have one."""
+
+    def words(self, text: str, most: int) -> NDArray[np.float32]:
+        """Weighted vectors of the known words of a text, all of one space (not necessarily that of `encode`)."""
 
 
 class Embedder:
@@ -71,6 +87,15 @@ class Embedder:
                 out[row] = total / np.float32(length)
                 known[row] = True
         return out, known
+
+    def words(self, text: str, most: int) -> NDArray[np.float32]:
+        """One vector for each known word of a text, shape (n, 256), not of unit length: its length is the word's weight."""
+        ids = [tokens for piece in _PIECES.findall(_fold(text)) if piece.isalnum() and (tokens := self._word(piece))][:most]
+        out = np.zeros((len(ids), DIM), np.float32)
+        for row, tokens in enumerate(ids):
+            numbers = list(tokens)
+            out[row] = (self._vectors[numbers] * self._scales[numbers, None]).sum(axis=0, dtype=np.float32)
+        return out
 
     def _tokens(self, text: str) -> list[int]:
         """Token numbers of a text, at most TOKENS_MAX; empty when too little of it is known."""

@@ -10,8 +10,8 @@ import os
 
 from projectmem_gate.model import Value
 
+from projectmem_projections import calibrations, evidence, lexical, published
 from projectmem_projections import corpus as corpora
-from projectmem_projections import lexical, published
 from projectmem_projections.corpus import Corpus, CorpusError
 from projectmem_projections.documents import NEVER, Facts
 from projectmem_projections.following import Follower
@@ -20,14 +20,16 @@ from projectmem_projections.tail import positions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from projectmem_projections.documents import Document
     from projectmem_projections.scope import Scope
+    from projectmem_projections.utility import Experience
 
 UNIT = lexical.UNIT
 POOL = 50  # candidates taken from each search
-COSINE_SHARE = 70  # per cent of the cosine in the similarity, the rest is lexical (measured for the static table)
+FEATURED = 12  # of them, so many of the nearest are looked at closely; the rest is never shown
+COSINE_SHARE = 70  # per cent of the cosine in the similarity, the rest is cover (measured for the static table)
 BYTES_MAX = 16_000_000  # of log that is folded where there is no generation: about 0.2 s
 
 
@@ -35,20 +37,30 @@ class Candidate(Value):
     """A document that may answer, and why. Scores in ten-thousandths.
 
     cosine   of the vectors, -UNIT .. UNIT; None where the text or the query has no vector, or vectors are not served
-    lexical  share of the query's words that are covered;  rarity: how rare the rarest shared word is
+    lexical, rarity, cover   by words, see `lexical.Query.finish`
+    features see `evidence`; empty for those beyond the FEATURED nearest
     """
 
-    __slots__ = ("cosine", "document", "lexical", "rarity")
+    __slots__ = ("cosine", "cover", "document", "features", "lexical", "rarity")
 
-    def __init__(self, document: Document, cosine: int | None, lexical: int, rarity: int) -> None:
-        self.document, self.cosine, self.lexical, self.rarity = document, cosine, lexical, rarity
+    def __init__(
+        self,
+        document: Document,
+        cosine: int | None,
+        lexical: int,
+        rarity: int,
+        cover: int = 0,
+        features: Mapping[str, int] | None = None,
+    ) -> None:
+        self.document, self.cosine, self.lexical, self.rarity, self.cover = document, cosine, lexical, rarity, cover
+        self.features: Mapping[str, int] = features or {}
 
     @property
     def similarity(self) -> int:
-        """Cosine and lexical score in one; the lexical score alone where there is no cosine."""
+        """Cosine and cover in one; the lexical score alone where there is no cosine."""
         if self.cosine is None:
             return self.lexical
-        return (COSINE_SHARE * max(self.cosine, 0) + (100 - COSINE_SHARE) * self.lexical) // 100
+        return (COSINE_SHARE * max(self.cosine, 0) + (100 - COSINE_SHARE) * self.cover) // 100
 
 
 def folder(home: str) -> str:
@@ -107,12 +119,17 @@ class Glance:
     def __init__(self, home: str, generation: str | None, bytes_max: int = BYTES_MAX) -> None:
         opened = open_generation(home, generation, bytes_max)
         self.notes, self.corpus = opened.notes, opened.corpus
+        self.calibration = calibrations.load(folder(home), generation).calibration
         self.take_tail(opened.tail)
 
     def take_tail(self, tail: Facts) -> None:
         """Replace what is known of the events after the corpus."""
         self.tail, self.newer = tail, tail.documents()
         self._overtaken = overtaken(self.corpus, tail) if self.corpus else set()
+
+    def experience(self) -> Experience:
+        """What recalls led to, of the generation and the newer tail together."""
+        return together(self.corpus, self.tail)
 
     @property
     def count(self) -> int:
@@ -161,13 +178,24 @@ class Glance:
             found = _live(self.corpus, weighed.rows(stored), self._overtaken, reader, now)
         mean = self.corpus.mean if self.corpus and self.corpus.count else sum(n for _, n in counted) / (len(counted) or 1)
         for document, one in zip(self.newer, counted, strict=True):
-            score, rarity = weighed.text(one, mean)
-            if score and admits(reader, document.scope) and not 0 < document.expires_at <= now:
-                found.append(Candidate(document, None, score, rarity))
-        return sorted(found, key=lambda c: (-c.similarity, c.document.id))
+            worded = weighed.text(one, mean)
+            if worded[0] and admits(reader, document.scope) and not 0 < document.expires_at <= now:
+                found.append(Candidate(document, None, *worded))
+        return looked_at(query, weighed, sorted(found, key=lambda c: (-c.similarity, c.document.id)))
 
 
-def _live(corpus: Corpus, scores: dict[int, tuple[int, int]], gone: set[int], reader: Scope, now: int) -> list[Candidate]:
+def looked_at(query: str, words: lexical.Query, found: list[Candidate]) -> list[Candidate]:
+    """The candidates, nearest first, with the features of the FEATURED nearest."""
+    if not found:
+        return found
+    asked = evidence.Asked(query, words)
+    for candidate in found[:FEATURED]:
+        text = candidate.document.searched
+        candidate.features = evidence.features(asked, text, candidate.lexical, candidate.rarity, candidate.cover)
+    return found
+
+
+def _live(corpus: Corpus, scores: dict[int, tuple[int, int, int]], gone: set[int], reader: Scope, now: int) -> list[Candidate]:
     """The POOL best rows that may be seen."""
     found: list[Candidate] = []
     for row in sorted(scores, key=lambda r: (-scores[r][0], r)):
@@ -178,6 +206,15 @@ def _live(corpus: Corpus, scores: dict[int, tuple[int, int]], gone: set[int], re
             found.append(Candidate(document, None, *scores[row]))
             if len(found) == POOL:
                 break
+    return found
+
+
+def together(corpus: Corpus | None, tail: Facts) -> Experience:
+    """The experience of a generation with that of the newer tail."""
+    if corpus is None:
+        return tail.experience
+    found = corpus.experience()
+    found.add(tail.experience)
     return found
 
 

@@ -15,9 +15,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-REVISION = "1"  # of tokens and weights together: stored with an index, a difference means a rebuild
+REVISION = "2"  # of tokens and weights together: stored with an index, a difference means a rebuild
 K1, B = 1.2, 0.75
 UNIT = 10_000  # scores are in ten-thousandths: UNIT = every word of the query covered once
+FEWEST = 100  # a smaller collection counts as so many: in one of three texts, every word that it has would look common
 TOKENS_MAX = 2_000  # of one text
 
 _STOP_WORDS = """
@@ -25,6 +26,19 @@ a an the of to in on at for and or is are was were be it its this that with from
 do does did not cannot can t s
 """
 STOP = frozenset(_STOP_WORDS.split())
+
+# Short forms that technical text uses for the same thing.
+SHORT = {
+    "cert": "certificate", "cfg": "configuration", "conf": "configuration", "config": "configuration", "db": "database",
+    "dep": "dependency", "deps": "dependency", "dir": "directory", "dirs": "directory", "env": "environment",
+    "folder": "directory", "folders": "directory", "func": "function", "js": "javascript", "k8s": "kubernetes", "lib": "library",
+    "libs": "library", "msg": "message", "param": "parameter", "params": "parameter", "pkg": "package", "postgresql": "postgres",
+    "repo": "repository", "repos": "repository", "tz": "timezone", "var": "variable", "vars": "variable", "yml": "yaml",
+}  # fmt: skip
+# In this order; the first that fits and leaves enough of the word.
+_SUFFIXES = (
+    ("ing", ""), ("ied", "y"), ("ed", ""), ("ly", ""),
+)  # fmt: skip
 
 # Scripts written without spaces: Hiragana, Katakana, Han (with extension A and compatibility), Hangul, Thai.
 _UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\u0e00-\u0e7f"
@@ -76,11 +90,22 @@ def _is_unspaced(char: str) -> bool:
 
 
 def _stem(word: str) -> str:
-    """Light: plural, past and -ing endings of ASCII words."""
-    for suffix, instead in (("ing", ""), ("ies", "y"), ("ed", ""), ("es", ""), ("s", "")):
-        if word.endswith(suffix) and len(word) - len(suffix) >= 3:
-            return word[: -len(suffix)] + instead
-    return word
+    """Light: word forms of English (plural, past, -ing, -ion, -ment, -ly, a final e) and usual short forms.
+
+    Code stays as it is.
+    """
+    word = SHORT.get(word, word)
+    if not word.isascii() or not word.isalpha():
+        return word[:-1] if len(word) > 4 and word.endswith("s") and word[-2].isalpha() and word[-2] != "s" else word
+    if word.endswith("s") and not word.endswith(("ss", "us", "is")) and len(word) > 3:
+        word = word[:-3] + "y" if word.endswith("ies") and len(word) > 5 else word[:-1]
+    for suffix, instead in _SUFFIXES:
+        if word.endswith(suffix) and len(word) - len(suffix) >= (3 if len(suffix) < 4 else 4):
+            word = word[: -len(suffix)] + instead
+            if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "lsz":
+                word = word[:-1]
+            break
+    return word[:-1] if word.endswith("e") and len(word) > 4 else word
 
 
 def impact(count: int, length: int, mean_length: float) -> int:
@@ -124,36 +149,42 @@ class Query:
     __slots__ = ("rarest", "total", "weights")
 
     def __init__(self, tokens: Iterable[str], having: Mapping[str, int], documents: int) -> None:
+        documents = max(documents, FEWEST)
         self.weights = {token: idf(documents, having.get(token, 0)) for token in tokens}
         self.total = sum(self.weights.values())
         self.rarest = idf(documents, 1) or 1
 
-    def rows(self, postings: Mapping[str, tuple[Sequence[int], Sequence[int]]]) -> dict[int, tuple[int, int]]:
-        """Row -> (score, rarity) of every row that shares a token with the query; see `finish`."""
+    def rows(self, postings: Mapping[str, tuple[Sequence[int], Sequence[int]]]) -> dict[int, tuple[int, int, int]]:
+        """Row -> (score, rarity, cover) of every row that shares a token with the query; see `finish`."""
         sums: dict[int, int] = {}
         best: dict[int, int] = {}
+        covered: dict[int, int] = {}
         for token, weight in self.weights.items():
             rows, impacts = postings.get(token, ((), ()))
             for row, value in zip(rows, impacts, strict=True):
                 sums[row] = sums.get(row, 0) + weight * value
+                covered[row] = covered.get(row, 0) + weight
                 if weight > best.get(row, 0):
                     best[row] = weight
-        return {row: self.finish(value, best.get(row, 0)) for row, value in sums.items()}
+        return {row: self.finish(value, best.get(row, 0), covered[row]) for row, value in sums.items()}
 
-    def text(self, counted: tuple[Mapping[str, int], int], mean: float) -> tuple[int, int]:
-        """(score, rarity) of one text that is not in the postings."""
+    def text(self, counted: tuple[Mapping[str, int], int], mean: float) -> tuple[int, int, int]:
+        """(score, rarity, cover) of one text that is not in the postings."""
         table, length = counted
         shared = [token for token in self.weights if token in table]
         value = sum(self.weights[token] * impact(table[token], length, mean) for token in shared)
-        return self.finish(value, max((self.weights[token] for token in shared), default=0))
+        weights = [self.weights[token] for token in shared]
+        return self.finish(value, max(weights, default=0), sum(weights))
 
-    def finish(self, value: int, best: int) -> tuple[int, int]:
-        """(score, rarity), both in ten-thousandths, 0 .. UNIT.
+    def finish(self, value: int, best: int, covered: int) -> tuple[int, int, int]:
+        """(score, rarity, cover), all in ten-thousandths, 0 .. UNIT.
 
         score   BM25 over the query's own weight: UNIT when every token is covered about once (more counts as UNIT)
         rarity  idf of the rarest shared token over that of a token that only one document has
+        cover   share of the query's weight that is covered, however often and in however long a text
         """
-        return min(UNIT, value // (self.total or 1)), min(UNIT, best * UNIT // self.rarest)
+        total = self.total or 1
+        return min(UNIT, value // total), min(UNIT, best * UNIT // self.rarest), covered * UNIT // total
 
 
 def query_tokens(query: str) -> list[str]:

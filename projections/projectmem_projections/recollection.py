@@ -8,23 +8,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from projectmem_projections import background, calibrations, published, vectors
 from projectmem_projections import corpus as corpora
-from projectmem_projections import published, vectors
+from projectmem_projections.calibration import BASE_COUNT
 from projectmem_projections.documents import Document, Facts
 from projectmem_projections.following import Follower
-from projectmem_projections.glance import current, discard, folder, open_generation
+from projectmem_projections.glance import current, discard, folder, open_generation, together
 from projectmem_projections.vectors import Vectors, VectorsError
 
 if TYPE_CHECKING:
-    from projectmem_projections.embed import Embedder
+    from projectmem_projections.embed import Space
     from projectmem_projections.searching import Search
+    from projectmem_projections.utility import Experience
 
 __all__ = ["Recollection", "current", "discard", "refresh"]
 
 TAIL_MAX = 500  # newer documents, or removals, that are served beside a generation before the next one is built
 
 
-def refresh(home: str, embedder: Embedder | None) -> list[str]:
+def refresh(home: str, embedder: Space | None) -> list[str]:
     """Build a generation from the whole log and publish it. Returns what had to be left out (problems of the log, no vectors).
 
     One builder at a time: where another one is at work, this returns at once with a note. Raises ProjectionError or OSError when
@@ -37,21 +39,31 @@ def refresh(home: str, embedder: Embedder | None) -> list[str]:
         facts.apply(follower)
         notes.extend(follower.problems)
         documents = facts.documents()
-        corpora.write(target, documents, follower.position, facts.changed_at)
-        if embedder is None:
-            return
-        missing = vectors.available()
+        corpora.write(target, documents, follower.position, facts.changed_at, facts.experience.to_state())
+        missing = "" if embedder is None else vectors.available()
         if missing:
             notes.append(missing)
-            return
-        _write_vectors(target, documents, embedder, follower)
+        elif embedder is not None:
+            _write_vectors(target, documents, embedder, follower)
+        if len(documents) > BASE_COUNT:
+            _measure(home, target, embedder if not missing else None, follower)
 
     if published.publish(folder(home), build) is None:
         notes.append("another process is building the recall generation")
     return notes
 
 
-def _write_vectors(target: str, documents: list[Document], embedder: Embedder, follower: Follower) -> None:
+def _measure(home: str, target: str, embedder: Space | None, follower: Follower) -> None:
+    """How near unrelated questions come in the new generation: the floor goes by it."""
+    corpus = corpora.Corpus(target)
+    try:
+        index = Vectors(target, embedder, follower.seqs) if embedder is not None else None
+        background.measure(target, corpus, index, embedder, calibrations.load(folder(home), None).calibration)
+    finally:
+        corpus.close()
+
+
+def _write_vectors(target: str, documents: list[Document], embedder: Space, follower: Follower) -> None:
     encoded, known = embedder.encode([d.searched for d in documents])
     ids = [d.id for d, has in zip(documents, known, strict=True) if has]
     vectors.write(target, ids, encoded[known], embedder, follower.seqs)
@@ -63,12 +75,13 @@ class Recollection:
     notes   what is not served and why (for people and for the record);  damaged  whether a rebuild would mend it
     """
 
-    def __init__(self, home: str, embedder: Embedder | None) -> None:
+    def __init__(self, home: str, embedder: Space | None) -> None:
         self.home, self.embedder = home, embedder
         self.notes: list[str] = []
         self.damaged = False
         self._generation: str | None = None
         self._search: Search | None = None
+        self.calibration = calibrations.load(folder(home), None).calibration
         self._open()
 
     def _open(self) -> None:
@@ -77,6 +90,9 @@ class Recollection:
         self._generation = current(self.home)
         opened = open_generation(self.home, self._generation)
         self.notes, self.damaged = list(opened.notes), opened.damaged
+        loaded = calibrations.load(folder(self.home), self._generation)
+        self.calibration = loaded.calibration
+        self.notes.extend(loaded.problems)
         self._follower, self._tail = opened.follower, opened.tail
         index = None
         if opened.corpus is not None and self.embedder is not None:
@@ -104,6 +120,10 @@ class Recollection:
             self._open()
         assert self._search is not None
         return self._search
+
+    def experience(self) -> Experience:
+        """What recalls led to, of the generation and the newer tail together."""
+        return together(self._search.corpus if self._search else None, self._tail)
 
     @property
     def stale(self) -> bool:

@@ -10,23 +10,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from projectmem_projections import lexical
+from projectmem_projections import alignment, lexical
 from projectmem_projections.corpus import Corpus
 from projectmem_projections.documents import Facts
-from projectmem_projections.glance import POOL, UNIT, Candidate, overtaken
+from projectmem_projections.glance import FEATURED, POOL, UNIT, Candidate, looked_at, overtaken
 from projectmem_projections.scope import Scope, admits, admitted
 from projectmem_projections.vectors import Vectors
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from projectmem_projections.embed import Embedder
+    from projectmem_projections.embed import Space
 
 
 class Search:
     """Ready to answer: an optional corpus, its optional vectors, and the documents and removals that are newer than both."""
 
-    def __init__(self, corpus: Corpus | None, vectors: Vectors | None, embedder: Embedder | None, tail: Facts) -> None:
+    def __init__(self, corpus: Corpus | None, vectors: Vectors | None, embedder: Space | None, tail: Facts) -> None:
         self.corpus, self.vectors, self.embedder = corpus, vectors, embedder
         if corpus is not None:
             self._scope_of: NDArray[np.uint32] = np.frombuffer(corpus.scope_bytes, "<u4")
@@ -55,10 +55,15 @@ class Search:
         """Documents that are searched, whatever their scope."""
         return (self.corpus.count if self.corpus else 0) + len(self._tail)
 
+    def nearest(self, query: str) -> list[Candidate]:
+        """Candidates whatever their scope and age: for measuring a store as a whole, never shown to anybody."""
+        return self._found(query, None, 0)
+
     def candidates(self, query: str, reader: Scope, now: int) -> list[Candidate]:
         """At most 2 * POOL documents of the corpus and all matching ones of the tail, by falling similarity, then id."""
-        if reader.empty or not query.strip():
-            return []
+        return [] if reader.empty or not query.strip() else self._found(query, reader, now)
+
+    def _found(self, query: str, reader: Scope | None, now: int) -> list[Candidate]:
         vector = self._embed(query)
         words = lexical.query_tokens(query)
         stored = self.corpus.postings(words) if self.corpus else {}
@@ -69,7 +74,19 @@ class Search:
                     having[token] = having.get(token, 0) + 1
         weighed = lexical.Query(words, having, self.count)
         found = self._in_corpus(weighed, stored, vector, reader, now) + self._in_tail(weighed, vector, reader, now)
-        return sorted(found, key=lambda c: (-c.similarity, c.document.id))
+        found.sort(key=lambda c: (-c.similarity, c.document.id))
+        return self._aligned(query, looked_at(query, weighed, found))
+
+    def _aligned(self, query: str, found: list[Candidate]) -> list[Candidate]:
+        """The candidates with the features that need vectors, where they have a cosine."""
+        near = [c for c in found[:FEATURED] if c.cosine is not None]
+        if self.embedder is None or not near:
+            return found
+        asked = alignment.Words(query, self.embedder)
+        for candidate in near:
+            compared = alignment.compare(asked, alignment.Words(candidate.document.searched, self.embedder))
+            candidate.features = {**candidate.features, **compared, "cosine": max(0, candidate.cosine or 0)}
+        return found
 
     def _embed(self, query: str) -> NDArray[np.float32] | None:
         if self.embedder is None:
@@ -77,16 +94,18 @@ class Search:
         vectors, known = self.embedder.encode([query])
         return vectors[0] if known[0] else None
 
-    def _in_tail(self, query: lexical.Query, vector: NDArray[np.float32] | None, reader: Scope, now: int) -> list[Candidate]:
+    def _in_tail(
+        self, query: lexical.Query, vector: NDArray[np.float32] | None, reader: Scope | None, now: int
+    ) -> list[Candidate]:
         mean = self.corpus.mean if self.corpus and self.corpus.count else self._tail_mean
         found = []
         for document, counted, own in zip(self._tail, self._tail_counts, self._tail_vectors, strict=True):
-            if not admits(reader, document.scope) or 0 < document.expires_at <= now:
+            if reader is not None and (not admits(reader, document.scope) or 0 < document.expires_at <= now):
                 continue
-            words, rarity = query.text(counted, mean)
+            worded = query.text(counted, mean)
             cosine = None if vector is None or own is None else _score(float((vector * own).sum()))
-            if words or (cosine or 0) > 0:
-                found.append(Candidate(document, cosine, words, rarity))
+            if worded[0] or (cosine or 0) > 0:
+                found.append(Candidate(document, cosine, *worded))
         return found
 
     def _in_corpus(
@@ -94,15 +113,15 @@ class Search:
         query: lexical.Query,
         stored: dict[str, tuple[bytes, bytes]],
         vector: NDArray[np.float32] | None,
-        reader: Scope,
+        reader: Scope | None,
         now: int,
     ) -> list[Candidate]:
         if self.corpus is None or not self.corpus.count:
             return []
-        allowed = self._allowed(reader, now)
+        allowed = np.ones(self.corpus.count, np.bool_) if reader is None else self._allowed(reader, now)
         if not allowed.any():
             return []
-        words, rarity = self._lexical(query, stored)
+        words, rarity, cover = self._lexical(query, stored)
         words[~allowed] = 0
         rows = set(_best(words, POOL))
         cosines: dict[int, int] = {}
@@ -115,7 +134,9 @@ class Search:
                 cosines[row] = _score(cosine)
             rows |= set(cosines)
         documents = self.corpus.documents(sorted(rows))
-        return [Candidate(d, cosines.get(row), int(words[row]), int(rarity[row])) for row, d in documents.items()]
+        return [
+            Candidate(d, cosines.get(row), int(words[row]), int(rarity[row]), int(cover[row])) for row, d in documents.items()
+        ]
 
     def _allowed(self, reader: Scope, now: int) -> NDArray[np.bool_]:
         """Rows inside the scope that are alive: not expired, not overtaken by the tail."""
@@ -127,17 +148,25 @@ class Search:
 
     def _lexical(
         self, query: lexical.Query, stored: dict[str, tuple[bytes, bytes]]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """`lexical.Query.rows` over all rows at once: (score, rarity), shape (count,)."""
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """`lexical.Query.rows` over all rows at once: (score, rarity, cover), shape (count,)."""
         assert self.corpus is not None
         sums = np.zeros(self.corpus.count, np.int64)
         best = np.zeros(self.corpus.count, np.int64)
+        covered = np.zeros(self.corpus.count, np.int64)
         for token, weight in query.weights.items():
             if token in stored:
                 rows = np.frombuffer(stored[token][0], "<u4")
                 sums[rows] += weight * np.frombuffer(stored[token][1], "<u2").astype(np.int64)
                 best[rows] = np.maximum(best[rows], weight)
-        return np.minimum(UNIT, sums // (query.total or 1)), np.minimum(UNIT, best * UNIT // query.rarest)
+                covered[rows] += weight
+        total = query.total or 1
+        return np.minimum(UNIT, sums // total), np.minimum(UNIT, best * UNIT // query.rarest), covered * UNIT // total
+
+
+def space_of(embedder: Space | None) -> str:
+    """Name of the vector space of an embedder, as calibrations know it; "lexical" without one."""
+    return f"{embedder.model}/{embedder.revision[:8]}" if embedder is not None else "lexical"
 
 
 def _best(scores: NDArray[np.int64], k: int) -> Sequence[int]:

@@ -90,19 +90,27 @@ def recalled(place: Place, state: Snapshot, payload: Payload, now: int) -> Answe
     """What the log knows of a person's prompt, mostly nothing. The prompt itself is nobody's business and is not recorded."""
     from projectmem_projections.scope import Scope
 
-    from projectmem import ranking, recall_light
+    from projectmem import recall_light
+    from projectmem.recall_policy import RecallPolicy
 
     text = payload.raw.get("prompt")
     if not isinstance(text, str) or not text or policy_of(state).mode == "observe":
         return None
-    items = recall_light.lexical_items(place.home, text, now=now, scope=Scope(place.project, worktree=place.worktree))
-    block = recall_light.block(items, now=now, nonce=os.urandom(4).hex())
-    if not block:
+    accepted = state.policy()
+    found = recall_light.lexical(
+        place.home,
+        text,
+        now=now,
+        scope=Scope(place.project, worktree=place.worktree),
+        nonce=os.urandom(4).hex(),
+        session=payload.session,
+        policy=RecallPolicy.from_data((accepted or {}).get("recall")),
+    )
+    if not found.block:
         return None
-    data = {"engine": ranking.ENGINE, "surface": "prompt", "abstained": False, "items": [item.components() for item in items]}
-    _append(place, payload, "recall.decided", data, now, state)
-    found: Answer = payload.adapter.context(payload.event, block)
-    return found
+    _append(place, payload, "recall.decided", found.event_data("", "prompt"), now, state)
+    answer: Answer = payload.adapter.context(payload.event, found.block)
+    return answer
 
 
 def _append(place: Place, payload: Payload, kind: str, data: dict[str, Any], now: int, state: Snapshot) -> None:

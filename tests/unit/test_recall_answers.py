@@ -12,9 +12,9 @@ from projectmem_logs.store import LogStore, init_home, project_id
 from projectmem_projections import recollection, vectors
 from projectmem_projections.scope import Scope
 
-from projectmem import ranking, recall
+from projectmem import answering, ranking, recall
 from projectmem.recall import Memory
-from projectmem.recall_light import block, lexical_items
+from projectmem.recall_light import lexical
 from projectmem.summary import session_summary
 
 NOW = 1_800_000_000_000_000
@@ -73,11 +73,11 @@ def append(home: str, *drafts: dict[str, Any]) -> list[dict[str, Any]]:
     return LogStore(home).append(list(drafts), now=NOW)
 
 
-def ask(home: str, query: str, **more: Any) -> recall.Result:
+def ask(home: str, query: str, **more: Any) -> answering.Answer:
     return recall.recall(home, query, now=NOW, nonce="abc123", **more)
 
 
-def first(result: recall.Result) -> str:
+def first(result: answering.Answer) -> str:
     return result.items[0].document.text if result.items else ""
 
 
@@ -228,8 +228,9 @@ def test_a_generation_is_not_rebuilt_while_it_is_good(home: str) -> None:
 
 def test_everything_that_decided_is_in_the_event_and_no_float(home: str) -> None:
     data = ask(home, "pg_config executable not found").event_data("q")
-    assert {"floor", "items", "below_floor", "abstained", "why", "engine"} <= set(data)
-    assert {"cosine", "lexical", "similarity", "age", "confidence", "weight", "score"} <= set(data["items"][0])
+    assert {"floors", "items", "below_floor", "abstained", "why", "engine", "controller"} <= set(data)
+    assert {"cosine", "lexical", "similarity", "age", "confidence", "weight", "score", "utility"} <= set(data["items"][0])
+    assert len(data["controller"]["features"]) == 16
     json.dumps(data, allow_nan=False)
     assert "." not in json.dumps([[v for v in i.values() if not isinstance(v, str)] for i in data["items"] + data["below_floor"]])
 
@@ -237,13 +238,13 @@ def test_everything_that_decided_is_in_the_event_and_no_float(home: str) -> None
 def test_the_light_path_gives_the_same_record_within_its_budget(home: str) -> None:
     query, scope = "pip: pg_config executable not found", Scope(project_id(home))
     for _ in range(2):  # straight from the log, then from a generation
-        items = lexical_items(home, query, now=NOW, scope=scope)
-        assert items[0].document.text.startswith("pip install psycopg2 failed")
-        assert len(block(items, now=NOW, nonce="n", budget_tokens=80).encode()) <= 320
+        found = lexical(home, query, now=NOW, scope=scope, nonce="n", budget_tokens=180)
+        assert first(found).startswith("pip install psycopg2 failed")
+        assert 0 < len(found.block.encode()) <= 720
         ask(home, "x")
-    assert lexical_items(home, "bake bread", now=NOW, scope=scope) == []
-    assert lexical_items(home, query, now=NOW, scope=Scope("")) == []
-    assert block([], now=NOW, nonce="n") == ""
+    for query, reader in (("bake bread", scope), ("pip: pg_config executable not found", Scope(""))):
+        nothing = lexical(home, query, now=NOW, scope=reader, nonce="n")
+        assert nothing.abstained and nothing.block == ""
 
 
 @pytest.mark.parametrize("built", [False, True])

@@ -14,13 +14,17 @@ from projectmem import render
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [
-        ("parseHTTPResponse", {"parsehttpresponse", "parse", "http", "response"}),
+        ("parseHTTPResponse", {"parsehttprespons", "pars", "http", "respons"}),
         ("max_retry_count", {"max_retry_count", "max", "retry", "count"}),
         ("src/app/auth_test.py", {"src", "app", "auth_test.py", "auth", "test", "py"}),
         ("ECONNREFUSED 127.0.0.1:5432", {"econnrefus", "127.0.0.1", "5432"}),
         ("データベース", {"デー", "ータ", "タベ", "ベー", "ース"}),
         ("库", {"库"}),
         ("--no-cache", {"--no-cache"}),
+        ("refused refuses refuse", {"refus"}),
+        ("stopped stopping stops", {"stop"}),
+        ("libraries library lib libs", {"library"}),
+        ("status process", {"status", "process"}),
         ("ошибка соединения", {"ошибка", "соединения"}),
     ],
 )

@@ -1,0 +1,75 @@
+"""Where calibrations are kept [H]: the shipped ones, a home's own, and what its current generation's background scored.
+
+    data/recall-calibration.json                     shipped: {"schema", "models": [..]}
+    <home>/projections/recall/calibration.json       written by `projectmem calibrate`, wins for the spaces it names
+    <generation>/background.json                     space -> score of the background questions in this very store
+
+A model names the vector space it was fitted for, so one of another embedder is never used by mistake. A file that cannot be
+read is
+passed over and the shipped models hold: `problems` says so.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+
+from projectmem_gate.model import Value
+from projectmem_logs import files
+
+from projectmem_projections.calibration import SCHEMA, Calibration, Model
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+SHIPPED = os.path.join(os.path.dirname(__file__), "data", "recall-calibration.json")
+OWN, BACKGROUND = "calibration.json", "background.json"
+_cache: list[dict[str, Model]] = []
+
+
+class Loaded(Value):
+    """A calibration, and what could not be read of it."""
+
+    __slots__ = ("calibration", "problems")
+
+    def __init__(self, calibration: Calibration, problems: list[str]) -> None:
+        self.calibration, self.problems = calibration, problems
+
+
+def shipped() -> dict[str, Model]:
+    """The models that come with the package: space -> model."""
+    if not _cache:
+        _cache.append(_read(SHIPPED))
+    return _cache[0]
+
+
+def load(folder: str, generation: str | None) -> Loaded:
+    """What holds for a log whose recall generations live in `folder`."""
+    models, problems, background = dict(shipped()), list[str](), dict[str, int]()
+    own = os.path.join(folder, OWN)
+    if os.path.exists(own):
+        try:
+            models.update(_read(own))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            problems.append(f"{own} cannot be used, so the shipped calibration holds: run `projectmem calibrate` again ({error})")
+    if generation is not None:
+        try:
+            found = json.loads(files.read(os.path.join(generation, BACKGROUND)))
+            background = {space: score for space, score in found.items() if type(score) is int}
+        except (OSError, ValueError, AttributeError):
+            pass  # an older generation, or a small one: the floor then rises by the number of documents
+    return Loaded(Calibration(models, background), problems)
+
+
+def to_text(models: Iterable[Model]) -> str:
+    """Models as the text of a calibration file."""
+    data = {"schema": SCHEMA, "models": [m.to_data() for m in sorted(models, key=lambda m: m.space)]}
+    return json.dumps(data, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def _read(path: str) -> dict[str, Model]:
+    data = json.loads(files.read(path))
+    if data["schema"] != SCHEMA:
+        raise ValueError(f"schema {data['schema']}, expected {SCHEMA}")
+    return {model.space: model for model in map(Model.from_data, data["models"])}

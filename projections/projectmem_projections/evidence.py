@@ -1,0 +1,125 @@
+"""How well a document answers a query, as features: words covered and words not, names, commands and paths.
+
+Pure; on the hook's path.
+
+Every feature is an integer in ten-thousandths, 0 .. UNIT, so that all machines agree. `calibration` weighs them.
+"""
+
+from __future__ import annotations
+
+from projectmem_projections import lexical, structure
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from projectmem_projections.structure import Structure
+
+UNIT = lexical.UNIT
+WORDS_MAX = 32  # a query of so many different words counts as long
+
+# Without vectors; `cosine`, `unmatched` and `reverse` come from `alignment` where there are any.
+#   lexical, rarity      BM25 over the query's own weight; how rare the rarest shared word is
+#   cover                share of the weight of the query's words that the document has
+#   length               number of different words of the query, on a logarithmic scale
+#   same_name, other_name, no_name   the query names an error: so does the document; it names another; it names none
+#   other_world          both show ecosystems and share none
+#   path_same, path_other   the query is a path: the document names that file; it does not
+#   run_other            the query is a command: how far the document's command is from it, UNIT for another one or none
+#   is_error, told_error the query is an error message; share of its words that the document has, without values and paths
+WORDY = (
+    "lexical",
+    "rarity",
+    "cover",
+    "length",
+    "same_name",
+    "other_name",
+    "no_name",
+    "other_world",
+    "path_same",
+    "path_other",
+    "run_other",
+    "is_error",
+    "told_error",
+)
+# With them: cosine of the two vectors, 0 where it is negative
+#   unmatched   the query's heaviest word that has nothing near it in the document: its weight times its distance
+#   reverse     how much of the document is near some word of the query
+VECTORED = (
+    "cosine",
+    "unmatched",
+    "reverse",
+    "cover",
+    "length",
+    "other_name",
+    "no_name",
+    "other_world",
+    "path_other",
+    "run_other",
+    "is_error",
+    "told_error",
+)
+
+
+class Asked:
+    """A query, looked at once: its structure, its weighted words, and its message without volatile parts."""
+
+    __slots__ = ("length", "message", "structure", "words")
+
+    def __init__(self, text: str, words: lexical.Query) -> None:
+        self.words = words
+        self.structure = structure.of(text)
+        self.message = frozenset(lexical.tokens(structure.skeleton(text)))
+        self.length = _log_share(len(words.weights))
+
+
+def features(asked: Asked, text: str, score: int, rarity: int, cover: int) -> dict[str, int]:
+    """The features of WORDY, and `structure.compatibility`, for one document with this text;  score, rarity.
+
+    Cover: of `lexical.Query.finish`.
+    """
+    table = frozenset(lexical.tokens(text))
+    out = dict.fromkeys(WORDY, 0)
+    out.update(lexical=score, rarity=rarity, cover=cover, length=asked.length)
+    told = structure.of(text)
+    _structural(asked, told, table, out)
+    out.update(structure.compatibility(asked.structure, told))
+    return out
+
+
+def _structural(asked: Asked, document: Structure, table: frozenset[str], out: dict[str, int]) -> None:
+    query = asked.structure
+    if query.names:
+        out["same_name" if query.names & document.names else "other_name" if document.names else "no_name"] = UNIT
+    if query.ecosystems and document.ecosystems and not query.ecosystems & document.ecosystems:
+        out["other_world"] = UNIT
+    if query.kind == "path":
+        out["path_same" if query.files & document.files else "path_other"] = UNIT
+    if query.kind == "command":
+        out["run_other"] = UNIT - _run(query, document)
+    if query.kind == "error":
+        out["is_error"] = UNIT
+        out["told_error"] = UNIT * sum(token in table for token in asked.message) // (len(asked.message) or 1)
+
+
+def _run(query: Structure, document: Structure) -> int:
+    """How much two commands are one: UNIT for the same program, subcommand and operands; options count for a fifth."""
+    if document.kind != "command" or query.program != document.program:
+        return 0
+    operands = _overlap(query.operands, document.operands)
+    options = _overlap(_letters(query.options), _letters(document.options))
+    return (80 * operands + 20 * options) // 100
+
+
+def _overlap(a: frozenset[str], b: frozenset[str]) -> int:
+    return UNIT * len(a & b) // len(a | b) if a | b else UNIT
+
+
+def _letters(options: frozenset[str]) -> frozenset[str]:
+    """Options by their first letter: `-r` and `--requirement` are one."""
+    return frozenset(o[0] for o in options)
+
+
+def _log_share(count: int) -> int:
+    """0 for none, UNIT for WORDS_MAX and more, even steps for each doubling in between (integers: machines agree)."""
+    bits = max(0, min(count + 1, WORDS_MAX)).bit_length() - 1
+    rest = (min(count + 1, WORDS_MAX) << 10 >> bits) - 1024
+    return min(UNIT, UNIT * (1024 * bits + rest) // (1024 * 5))

@@ -1,0 +1,259 @@
+"""What a text is about besides its words: its kind, the errors, tools, ecosystems and files it names. Pure; on the hook's path.
+
+The same exception name in another ecosystem, the same command with another operand, a file beside the one that is meant: words
+and vectors see them as near. Structure tells them apart. Everything here is a set of plain strings, so that two texts can
+be compared.
+"""
+
+from __future__ import annotations
+
+import re
+
+from projectmem_gate.model import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+KINDS = ("path", "command", "error", "prose")
+HEAD = 400  # characters of a text that are looked at
+
+# ecosystem -> words that show it: languages, frameworks and tools.
+_ECOSYSTEMS = {
+    "python": "python python3 pip pip3 pytest py django flask fastapi uvicorn celery mypy ruff poetry uv conda tox asyncio "
+    "pandas "
+    "numpy sqlalchemy alembic psycopg2 torch sklearn jupyter httpx requests pydantic gunicorn black",
+    "node": "node nodejs npm npx yarn pnpm jest vitest ts tsx js jsx typescript javascript tsc eslint prettier webpack vite "
+    "next react "
+    "vue express playwright cypress storybook electron",
+    "rust": "rust cargo rustc clippy rs",
+    "go": "go golang gofmt",
+    "jvm": "java javac mvn maven gradle kotlin scala spark jvm jdk jar surefire",
+    "ruby": "ruby rails bundle bundler gem rspec rake rb",
+    "php": "php composer laravel phpunit",
+    "dotnet": "dotnet nuget csharp",
+    "c": "gcc clang cmake make ld ctest valgrind gdb",
+    "container": "docker dockerfile compose podman container",
+    "kubernetes": "kubernetes kubectl helm k8s pod",
+    "git": "git",
+    "postgres": "postgres postgresql psql psycopg2 pg_dump",
+    "mysql": "mysql mariadb",
+    "sqlite": "sqlite sqlite3",
+    "redis": "redis",
+    "mongodb": "mongodb mongo",
+    "kafka": "kafka",
+    "cloud": "terraform aws ansible s3 boto3",
+    "web-server": "nginx apache2 apache",
+    "mobile": "android ios adb xcode flutter swift",
+}
+_OF_WORD: dict[str, set[str]] = {}
+_PLATFORMS = {
+    "windows": "windows powershell win32 cmd",
+    "macos": "macos darwin mac homebrew osx",
+    "linux": "linux ubuntu debian alpine",
+}
+_LANGUAGES = frozenset("python node rust go jvm ruby php dotnet c mobile".split())
+_FRAMEWORKS = frozenset(
+    """pytest unittest django flask fastapi celery sqlalchemy pandas numpy torch jest vitest mocha react vue express next
+    playwright cypress webpack vite rails rspec laravel phpunit spring junit surefire tokio gin electron storybook""".split()
+)
+# Words that stand in front of a program without being it.
+_LAUNCHERS = frozenset("sudo env time nice nohup npx bunx uvx exec command".split())
+_SAME_PROGRAM = {"pip3": "pip", "python3": "python", "docker-compose": "docker compose", "py.test": "pytest", "nodejs": "node"}
+_PROGRAMS = frozenset(
+    """git docker docker-compose podman kubectl helm npm npx yarn pnpm node python python3 pip pip3 pytest uv uvx poetry conda
+    tox make cmake ctest cargo rustc go gofmt mvn gradle java javac ruff mypy black eslint prettier tsc jest vitest alembic psql
+    pg_dump mysql redis-cli sqlite3 curl wget grep rg find sed awk tar rsync ssh scp systemctl journalctl terraform ansible
+    ansible-playbook aws gh bash sh source export chmod chown ls cat cp mv rm du df lsof tail head sort jq openssl crontab
+    dotnet composer bundle rake rails rspec brew apt apt-get twine gdb strace perf valgrind sudo env unset mkdocs""".split()
+)
+# Programs whose first operand is a command of its own.
+_WITH_SUBCOMMAND = frozenset(
+    """git docker podman kubectl helm npm yarn pnpm pip uv poetry conda cargo go alembic terraform gh dotnet composer bundle
+    systemctl aws brew apt apt-get make""".split()
+)
+_ENGLISH = frozenset(
+    """the a an to is are was were does do did how which what where who why when my we i it not cannot can't of that from
+    with""".split()
+)
+_EXTENSIONS = (
+    "py|js|ts|tsx|jsx|mjs|cjs|go|rs|java|kt|rb|php|c|h|cc|cpp|cs|swift|sh|bash|sql|yml|yaml|toml|json|md|mdx|txt|cfg|ini|lock|"
+    "tf|html|css|scss|vue|env|xml|gradle|proto|ipynb|dockerfile|conf|csv"
+)
+_COMPILED: dict[str, re.Pattern[str]] = {}
+_SOURCES = {
+    "name": r"\b[A-Za-z_][\w.]*(?:Error|Exception|Warning|Violation|Failure|Mismatch)\b|\bE[A-Z]{4,}\b|\bE[0-9]{4}\b"
+    r"|\b[A-Z]{2,}[0-9]{3,5}\b|\b[A-Z]{3,}(?:_[A-Z0-9]+)+\b",
+    "path": rf"(?<![\w:/])(?:~|\.{{0,2}})?/?(?:[\w@.+-]+/)+[\w@.+-]+|\b[\w+-]+\.(?:{_EXTENSIONS})\b",
+    "word": r"[A-Za-z][A-Za-z0-9_+#-]*",
+    "volatile": r"'[^']*'|\"[^\"]*\"|`[^`]*`|\b\d[\w.:]*|0x[0-9a-f]+|(?:[\w.-]*/)+[\w.-]*",
+    "error": r"(?i)\b(?:error|err!|exception|fatal|panic|failed|traceback|warning|denied|refused|not found|cannot|could not"
+    r"|invalid)\b",
+    "labelled": r"(?i)^.{0,60}?(?:\b(?:error|err!|exception|fatal|panic|warning|failed|emerg|errno \d+)\b[^:]{0,30}:|\*\*\*"
+    r"|\[emerg\]|\b(?:error|fatal|npm err!|npm warn|panic)\b)",
+    "where": r"(?::\d+)+$|\s+line\s+\d+$",
+}
+
+
+def _re(name: str) -> re.Pattern[str]:
+    """Compiled on first use: importing this module must cost nothing."""
+    if name not in _COMPILED:
+        _COMPILED[name] = re.compile(_SOURCES[name])
+    return _COMPILED[name]
+
+
+class Structure(Value):
+    """What a text names.
+
+    kind        one of KINDS;  names: errors, in lower case without their module (`connectionerror`, `ts2307`)
+    ecosystems, platforms   that its words show
+    languages   those ecosystems that are languages;  frameworks, tools: libraries and programs that it names
+    files       last parts of the paths it names;  paths: the whole of them, without a leading `./`
+    program     of a command with its subcommand (`git push`), else "";  operands, options: of that command
+    """
+
+    __slots__ = (
+        "ecosystems",
+        "files",
+        "frameworks",
+        "kind",
+        "languages",
+        "names",
+        "operands",
+        "options",
+        "paths",
+        "platforms",
+        "program",
+        "tools",
+    )
+
+    def __init__(
+        self,
+        kind: str,
+        names: Iterable[str],
+        ecosystems: Iterable[str],
+        platforms: Iterable[str],
+        paths: Iterable[str],
+        program: str = "",
+        operands: Iterable[str] = (),
+        options: Iterable[str] = (),
+        words: Iterable[str] = (),
+    ) -> None:
+        self.kind, self.names, self.program = kind, frozenset(names), program
+        self.ecosystems, self.platforms = frozenset(ecosystems), frozenset(platforms)
+        self.languages = self.ecosystems & _LANGUAGES
+        self.frameworks, self.tools = frozenset(words) & _FRAMEWORKS, frozenset(words) & _PROGRAMS
+        self.paths = frozenset(paths)
+        self.files = frozenset(p.rsplit("/", 1)[-1] for p in self.paths)
+        self.operands, self.options = frozenset(operands), frozenset(options)
+
+
+def of(text: str) -> Structure:
+    """The structure of a text. Total: any string has one."""
+    head = text[:HEAD].strip()
+    words = [w.lower() for w in _re("word").findall(head)]
+    names = {m.rsplit(".", 1)[-1].lower() for m in _re("name").findall(head)}
+    paths = {_plain(p) for p in _re("path").findall(head)}
+    paths.discard("")
+    program, operands, options = _command(head)
+    kind = _kind(head, words, names, program)
+    if kind != "command":
+        program, operands, options = "", [], []
+    return Structure(kind, names, ecosystems(words, paths), _shown(words, _PLATFORMS), paths, program, operands, options, words)
+
+
+def compatibility(query: Structure, document: Structure) -> dict[str, int]:
+    """How well two texts fit structurally, by dimension: UNIT something in common, -UNIT both name some and share none.
+
+    Else 0.
+    """
+    found = {
+        name: _fit(getattr(query, name), getattr(document, name)) for name in ("languages", "frameworks", "tools", "platforms")
+    }
+    return {**found, "folders": _fit(_folders(query.paths), _folders(document.paths))}
+
+
+def _fit(a: frozenset[str], b: frozenset[str]) -> int:
+    return 0 if not a or not b else 10_000 if a & b else -10_000
+
+
+def _folders(paths: frozenset[str]) -> frozenset[str]:
+    """The family of a path: its first two folders."""
+    return frozenset("/".join(p.split("/")[:-1][:2]) for p in paths if "/" in p)
+
+
+def ecosystems(words: Iterable[str], paths: Iterable[str] = ()) -> set[str]:
+    """Ecosystems that words, and the extensions of paths, show."""
+    if not _OF_WORD:
+        for ecosystem, shown in _ECOSYSTEMS.items():
+            for word in shown.split():
+                _OF_WORD.setdefault(word, set()).add(ecosystem)
+    found: set[str] = set()
+    for word in words:
+        found |= _OF_WORD.get(word, set())
+    for path in paths:
+        found |= _OF_WORD.get(path.rsplit(".", 1)[-1].lower(), set()) if "." in path else set()
+    return found
+
+
+def skeleton(text: str) -> str:
+    """A message without what changes from run to run: quoted values, numbers, paths."""
+    return _re("volatile").sub(" ", text)
+
+
+def _shown(words: list[str], table: dict[str, str]) -> set[str]:
+    have = set(words)
+    return {name for name, shown in table.items() if have & set(shown.split())}
+
+
+def _plain(path: str) -> str:
+    return path.removeprefix("./").lstrip("/~").rstrip(".").lower()
+
+
+def _kind(head: str, words: list[str], names: set[str], program: str) -> str:
+    bare = _re("where").sub("", head)
+    for word in ("bash ", "sh ", "python ", "cat "):
+        bare = bare.removeprefix(word)
+    if bare and " " not in bare and _re("path").fullmatch(bare):
+        return "path"
+    first = head.split(" - ", 1)[0].strip()
+    if first and " " not in first and _re("path").fullmatch(first):
+        return "path"
+    english = sum(w in _ENGLISH for w in words)
+    if program and not names and not english and not _re("error").search(head):
+        return "command"
+    if names or _re("labelled").search(head) or (_re("error").search(head) and english <= 1 + len(words) // 8):
+        return "error"
+    return "prose"
+
+
+def _command(head: str) -> tuple[str, list[str], list[str]]:
+    """(program with subcommand, operands, options) where a text begins like a command, else ("", [], [])."""
+    parts = [p.strip("'\"") for p in head.replace("&&", " ").replace("|", " ").split()]
+    while parts and (parts[0] in _LAUNCHERS or ("=" in parts[0] and parts[0].split("=")[0].isupper())):
+        parts = parts[1:]
+    if len(parts) > 2 and parts[0] in ("python", "python3") and parts[1] == "-m":
+        parts = parts[2:]
+    if len(parts) > 2 and parts[:2] == ["uv", "run"]:
+        parts = [p for p in parts[2:] if p != "--"] or parts
+    if not parts or (parts[0] not in _PROGRAMS):
+        return "", [], []
+    flat = (_SAME_PROGRAM.get(parts[0], parts[0])).split() + parts[1:]
+    program, rest = flat[0], flat[1:]
+    operands = [p.lower().removeprefix("./").rstrip("/") for p in rest if not p.startswith("-")]
+    options = [p.lstrip("-").split("=")[0].lower() for p in rest if p.startswith("-") and p.strip("-")]
+    if program == "docker" and operands[:1] == ["compose"]:
+        program, operands = "docker compose", operands[1:]
+    if program.split()[0] in _WITH_SUBCOMMAND and operands:
+        skipped = _first_word(rest, operands)
+        program, operands = f"{program} {skipped}", [o for o in operands if o != skipped]
+    return program, operands, options
+
+
+def _first_word(rest: list[str], operands: list[str]) -> str:
+    """The subcommand: the first operand that is no value of an option before it (`kubectl -n prod rollout`)."""
+    for i, part in enumerate(rest):
+        plain = part.lower().removeprefix("./").rstrip("/")
+        if plain in operands and not (i and rest[i - 1].startswith("-") and "=" not in rest[i - 1]):
+            return plain
+    return operands[0]

@@ -1,0 +1,102 @@
+"""Fits the model of one vector space to labelled questions: weights by ridge logistic regression, floors out of fold.
+
+What is fitted: whether the nearest document answers. What is held out: whole families, in turn. The floor is put where the
+held-out scores let at most a target share of the unanswerable questions pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from projectmem_projections import background, evidence, structure
+from projectmem_projections.calibration import Model
+from projectmem_projections.lexical import UNIT
+
+from projectmem.evaluation import fitting, labelled
+from projectmem.evaluation.labelled import Labelled, Query
+
+if TYPE_CHECKING:
+    from projectmem_projections.embed import Space
+
+FOLDS, RIDGE = 10, 10.0
+# How much a question counts in the fit. Those that were written against one document are rarer in life than in the file.
+WEIGHTS = {"none_sibling": 0.3}
+FLOORED_BY = ("none_near", "none_far")  # strata that the floor is put by; the closer ones only train, and are reported
+TARGET_PERMILLE = 20
+KEPT_PERCENT = 97  # a kind's own floor may go up as long as it keeps so many of its right answers
+PER_TENFOLD = 500  # thousandths of a logit; only where a store's own background is not known
+
+
+class Top:
+    """The nearest document to one question: its features, and whether it answers."""
+
+    __slots__ = ("features", "id", "kind", "query", "right")
+
+    def __init__(self, query: Query, id: str, features: dict[str, int], right: bool, kind: str) -> None:
+        self.query, self.id, self.features, self.right, self.kind = query, id, features, right, kind
+
+
+def tops(sets: Sequence[Labelled], embedder: Space | None) -> list[Top]:
+    """The nearest document of every question, in each set's own store. Questions that nothing comes near have no features."""
+    found = []
+    for one in sets:
+        with labelled.searching(one.documents, embedder) as search:
+            for query in one.queries:
+                candidates = search.candidates(query.text, labelled.SCOPE, labelled.NOW)
+                kind = structure.of(query.text).kind
+                if candidates:
+                    best = candidates[0]
+                    right = best.document.id in query.relevant
+                    found.append(Top(query, best.document.id, dict(best.features), right, kind))
+                else:
+                    found.append(Top(query, "", {}, False, kind))
+    return found
+
+
+def fit(sets: Sequence[Labelled], embedder: Space | None, space: str, target: int = TARGET_PERMILLE) -> tuple[Model, list[int]]:
+    """(the model, the held-out score of every question in order).
+
+    target  of the unanswerable questions so many per mille may pass the floor, see `floors`
+    """
+    found = tops(sets, embedder)
+    names = list(evidence.VECTORED if embedder is not None else evidence.WORDY)
+    rows = np.array([[t.features.get(n, 0) / UNIT for n in names] for t in found], np.float64)
+    right = np.array([t.right for t in found], np.float64)
+    weights = np.array([WEIGHTS.get(t.query.kind, 1.0) for t in found])
+    fold = np.array(fitting.folds([t.query.family for t in found], FOLDS))
+    held = np.zeros(len(found))
+    for number in range(FOLDS):
+        rest = fold != number
+        coefficients, bias = fitting.logistic(rows[rest], right[rest], weights[rest], RIDGE)
+        held[~rest] = rows[~rest] @ coefficients + bias
+    coefficients, bias = fitting.logistic(rows, right, weights, RIDGE)
+    scores = [round(1000 * float(s)) if t.features else -10_000 for s, t in zip(held, found, strict=True)]
+    model = Model(
+        space,
+        {name: round(1000 * float(c)) for name, c in zip(names, coefficients, strict=True)},
+        round(1000 * bias),
+        floors(found, scores, target),
+        0,
+        PER_TENFOLD,
+        f"{len(found)} questions on {', '.join(s.name for s in sets)}",
+    )
+    with labelled.searching(sets[-1].documents, embedder) as search:
+        model.background = background.score(search.nearest, model)
+    return model, scores
+
+
+def floors(found: Sequence[Top], scores: Sequence[int], target: int) -> dict[str, int]:
+    """Kind of query -> floor: at first, for all kinds, the lowest above which at most `target` per mille of FLOORED_BY lie.
+
+    Where right answers of a kind all score much higher, its floor goes half of the way up to them.
+    """
+    none = sorted((s for s, t in zip(scores, found, strict=True) if t.query.kind in FLOORED_BY), reverse=True)
+    common = none[len(none) * target // 1000] + 1 if none else 0
+    out = {}
+    for kind in structure.KINDS:
+        right = sorted(s for s, t in zip(scores, found, strict=True) if t.kind == kind and t.right and s >= common)
+        lost = len(right) * (100 - KEPT_PERCENT) // 100
+        out[kind] = (common + right[lost]) // 2 if right else common
+    return out
