@@ -6,7 +6,7 @@ first needed. Traits:
     o options may stand anywhere   c one-letter options may be glued (-xvf)   d `./x` and `x` differ
     p operands are paths, so the working directory does not matter   x the first operand is a script or pattern
     s the first operand ends the options (what follows belongs to something else)   e `--` only ends the options
-    v `./x` and `x` differ as an option's value   l a trailing slash matters
+    v `./x` and `x` differ as an option's value   l a trailing slash matters   g `-n=x` is `-n x`
 
 `-t=--tag` means two spellings of one option. Only programs known to ignore the order of their options have `o`.
 """
@@ -242,11 +242,47 @@ TABLES: dict[str, tuple[str, str, str, str]] = {
     "vitest": _VITEST,
     "vitest run": _VITEST,
     "kubectl": (
-        "oc",
+        "ocg",
         """-n=--namespace -f=--filename -o=--output -l=--selector -c=--container --context --kubeconfig --field-selector --tail
         --since --replicas --timeout -k=--kustomize -p=--patch --image --type""",
         "-A=--all-namespaces --all -w=--watch --force --dry-run --wait --now -R --previous --no-headers --show-labels",
         "-o --output --no-headers --show-labels",
+    ),
+    "kubectl logs": (
+        "ocg",
+        """-n=--namespace -c=--container -l=--selector --context --kubeconfig --tail --since --since-time --limit-bytes
+        --max-log-requests --pod-running-timeout""",
+        "-f=--follow -p=--previous --timestamps --all-containers --all-pods --prefix --ignore-errors",
+        "--timestamps --prefix",
+    ),
+    **dict.fromkeys(
+        ("docker ps", "docker images", "podman ps", "podman images"),
+        (
+            "ocg",
+            "-f=--filter --format -n=--last",
+            "-a=--all -q=--quiet -l=--latest -s=--size --no-trunc --digests",
+            "--format --no-trunc",
+        ),
+    ),
+    **dict.fromkeys(
+        ("git worktree add", "git worktree remove"),
+        (
+            "oc",
+            "-b -B --reason",
+            "-f=--force -d=--detach --checkout --no-checkout --lock -q=--quiet --guess-remote --track --no-track --orphan",
+            "-q --quiet",
+        ),
+    ),
+    **dict.fromkeys(
+        ("bazel build", "bazel test", "bazel run", "bazelisk build", "bazelisk test", "bazelisk run"),
+        (
+            "od",
+            """--config -c=--compilation_mode -j=--jobs --test_filter --test_output --test_arg --define --copt --cxxopt
+            --platforms --cpu --test_tag_filters --build_tag_filters
+            --local_test_jobs --runs_per_test --test_timeout --remote_cache""",
+            "-k=--keep_going -s=--subcommands --nocache_test_results --stamp --verbose_failures --noshow_progress",
+            "--test_output --verbose_failures --noshow_progress -s",
+        ),
     ),
     **dict.fromkeys(
         (
@@ -321,7 +357,10 @@ TABLES: dict[str, tuple[str, str, str, str]] = {
     "rg": (
         "ocx",
         "-e=--regexp -f=--file -m=--max-count -A -B -C -g=--glob -t=--type -T -j --color --max-depth -d --sort --iglob -M",
-        "--files --hidden --no-ignore --no-heading --heading --json --pcre2 --multiline --count --line-number",
+        """--files --hidden --no-ignore --no-heading --heading --json -P=--pcre2 -U=--multiline -c=--count -n=--line-number
+        -N=--no-line-number -i=--ignore-case -s=--case-sensitive -S=--smart-case -w=--word-regexp -x=--line-regexp
+        -v=--invert-match -F=--fixed-strings -l=--files-with-matches --files-without-match -L=--follow -o=--only-matching
+        -u=--unrestricted -a=--text -z=--search-zip -H=--with-filename -I=--no-filename""",
         "--color --no-heading --heading",
     ),
     **dict.fromkeys(
@@ -338,7 +377,7 @@ SUBCOMMANDS = names(
     mise rustup brew apt apt-get dnf yum apk systemctl dotnet turbo nx composer bundle rails
     mix flutter dart swift conda mamba jj hg svn bd workmux entire ruff supabase vercel wrangler prisma alembic
     pre-commit golangci-lint aws gcloud az fly heroku rtk vitest playwright gem service launchctl nvm fnm volta
-    ng lerna firebase netlify eas expo
+    ng lerna firebase netlify eas expo bazel bazelisk
     """
 )
 TWO_LEVEL = frozenset(
@@ -381,6 +420,19 @@ GLOBAL_VALUES = {
     "apt-get": "-o -t -c",
     "brew": "",
     "dotnet": "",
+}
+# Short options in front of the subcommand, in their long spelling.
+GLOBAL_LONG = {
+    "pnpm -F": "--filter",
+    "npm -w": "--workspace",
+    "kubectl -n": "--namespace",
+    "helm -n": "--namespace",
+    "gh -R": "--repo",
+    "docker -H": "--host",
+    "docker -c": "--context",
+    "docker -f": "--file",
+    "docker -p": "--project-name",
+    "az -o": "--output",
 }
 DIRECTORY = frozenset(
     """git -C|npm --prefix|pnpm -C|pnpm --dir|yarn --cwd|bun --cwd|make -C|make --directory|go -C|uv --directory|poetry -C

@@ -11,6 +11,7 @@ from projectmem_gate.option_tables import (
     ALIASES,
     DIRECTORY,
     GLOBAL_DROP,
+    GLOBAL_LONG,
     GLOBAL_VALUES,
     PM_BUILTIN,
     SUBCOMMANDS,
@@ -128,10 +129,10 @@ def _globals(name: str, args: list[str], out: Arguments) -> list[str]:
         elif name == "git" and word == "-c" and args[i + 1 : i + 2] and args[i + 1].startswith(_SHOWN_SETTINGS):
             i += 2
         elif word in takes and i + 1 < len(args):
-            out.options.append((word, args[i + 1]))
+            out.options.append((GLOBAL_LONG.get(f"{name} {word}", word), args[i + 1]))
             i += 2
         elif option in takes and eq:
-            out.options.append((option, value))
+            out.options.append((GLOBAL_LONG.get(f"{name} {option}", option), value))
             i += 1
         elif name in ("npm", "bun") or name not in SUBCOMMANDS:
             break  # `make -j8 all`: left to the table
@@ -215,7 +216,8 @@ def _options(rest: list[str], spec: Spec, out: Arguments) -> None:
                 operands += rest[i:]
                 break
             continue
-        take = _long if word[1] == "-" or "c" not in traits else _short
+        whole = word[1] == "-" or "c" not in traits or (len(word) > 2 and (word in spec[1] or word in spec[2]))  # mvn -pl
+        take = _long if whole else _short
         i = take(word, rest, i, spec, options)
         if i < 0:
             out.verbatim, out.loose = rest, False
@@ -257,6 +259,8 @@ def _short(word: str, rest: list[str], i: int, spec: Spec, options: list[tuple[s
         j += 1
         if letter in takes and letter not in bare:
             value, j = word[j:], len(word)
+            if "g" in traits:
+                value = value.removeprefix("=")
             if not value and i < len(rest):
                 value = rest[i]
                 i += 1

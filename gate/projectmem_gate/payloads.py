@@ -21,6 +21,11 @@ def command(walk: Walk, argv: list[str], env: dict[str, str], scope: Scope, stdi
     """Emit one command, or what is inside it."""
     first = not env
     env = {**scope.env, **env}
+    if len(argv) > 3 and argv[0] == "env" and argv[1] in ("-C", "--chdir") and is_static(argv[2]) and not scope.remote:
+        there = scope.copy()
+        there.cwd = walk.roots.name(argv[2], scope.cwd, real=True)
+        command(walk, ["env", *argv[3:]], env, there, stdin, writes)
+        return
     argv = wrappers.neutral(argv, env, first)
     under = scope.under
     while argv:
@@ -37,7 +42,7 @@ def command(walk: Walk, argv: list[str], env: dict[str, str], scope: Scope, stdi
         return
     inside = scope.inside
     for name, source in scope.loops.items():
-        if any("$" + name in word and not is_static(word) for word in argv):
+        if "$" + name in scope.cwd or any("$" + name in word and not is_static(word) for word in argv):
             inside = (*inside, source)
     item = Command(argv, env, scope, under, inside)
     item.stdin, item.writes = stdin, writes
@@ -99,10 +104,13 @@ def _move(walk: Walk, argv: list[str], scope: Scope) -> None:
             words[1] = walk.roots.name(argv[1], scope.cwd)
         scope.inside = (*scope.inside, " ".join(words))
         return
-    if name == "popd":
+    if name == "popd" or name.lower() == "pop-location":
         if scope.stack:
             scope.cwd = scope.stack.pop()
         return
+    if name.lower() in ("set-location", "push-location"):  # PowerShell
+        name = "pushd" if name[0] in "pP" else "cd"
+        argv = [w for w in argv if w.lower() not in ("-path", "-literalpath")]
     if name not in ("cd", "pushd", "chdir"):
         return
     operands = [w for w in argv[1:] if w == "-" or w[:1] != "-"]

@@ -40,6 +40,7 @@ PURE = names(
 # Never to blame when a chain fails, and no action worth remembering.
 TRIVIAL = names(
     """
+    Set-Location Push-Location Pop-Location set-location push-location pop-location
     cd pushd popd chdir dirs echo printf pwd true false : export unset set shopt alias unalias local declare typeset
     readonly exit return break continue shift trap umask ulimit sleep wait jobs clear tput test [ [[ date read let
     hash times fg bg disown chcp yes

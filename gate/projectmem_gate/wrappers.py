@@ -156,8 +156,18 @@ def neutral(argv: list[str], env: dict[str, str], first: bool = False) -> list[s
     return argv
 
 
+# One launcher by two names, and its options.
+_LONG_HAND = ((("bun", "x"), "bunx"), (("uv", "tool", "run"), "uvx"))
+_LONG = {("uv", "-p"): "--python", ("uvx", "-p"): "--python", ("npx", "-p"): "--package", ("bunx", "-p"): "--package",
+         ("poetry", "-C"): "--directory", ("poetry", "-P"): "--project", ("conda", "-n"): "--name", ("conda", "-p"): "--prefix",
+         ("sudo", "-u"): "--user", ("sudo", "-g"): "--group", ("pnpm", "-F"): "--filter"}  # fmt: skip
+
+
 def kept(argv: list[str]) -> tuple[list[str], list[str]]:
     """(prefix, rest) when `argv` starts with a wrapper that matters and runs something, else ([], argv)."""
+    for words, one in _LONG_HAND:
+        if tuple(argv[: len(words)]) == words:
+            argv = [one, *argv[len(words) :]]
     name = basename(argv[0])
     spec = _KEPT.get(name)
     if spec is not None:
@@ -183,7 +193,7 @@ def kept(argv: list[str]) -> tuple[list[str], list[str]]:
     while i < end:
         word = argv[i]
         if word in values:
-            options.append((word, argv[i + 1] if i + 1 < end else ""))
+            options.append((_LONG.get((name, word), word), argv[i + 1] if i + 1 < end else ""))
             i += 1
         elif word != "--" and word not in dropped:
             options.append((word, ""))
