@@ -13,7 +13,7 @@ from .envelope import check_line, describe, is_id, undress
 from .errors import EventError, LogError
 from .fastjson import loads
 from .recovery import joins
-from .tail import first_seq, segments, streams
+from .tail import first_seq, part, segments, streams
 from .upcasting import LATEST, current
 
 TYPE_CHECKING = False
@@ -153,7 +153,12 @@ class _Chain:
                 if (i := done) == len(lines):
                     return
             line = check_line(lines[i], offset, terminated)
-            yield from self.take(segment, line, lines[i] + b"\n" if terminated else lines[i])
+            if glued := [] if line.ok or line.dressed else part(lines[i], offset, terminated):
+                self._report(segment, line.start, "nul" if b"\0" in lines[i] else "glued")
+                for piece, raw in glued:  # each is judged as if it had a line of its own
+                    yield from self.take(segment, piece, raw, named=True)
+            else:
+                yield from self.take(segment, line, lines[i] + b"\n" if terminated else lines[i])
             offset, i = line.end, i + 1
 
     def _swept(self, sweep: Sweep, lines: list[bytes], i: int) -> int:
@@ -176,8 +181,8 @@ class _Chain:
         out, self.held = self.held, []
         return out
 
-    def take(self, segment: str, line: Line, raw: bytes) -> list[Event]:
-        """The events that `line` completes: a whole batch, or nothing yet."""
+    def take(self, segment: str, line: Line, raw: bytes, *, named: bool = False) -> list[Event]:
+        """The events that `line` completes: a whole batch, or nothing yet. `named`: what is wrong here is reported already."""
         why, whole = line.why, line.ok or line.dressed
         if line.dressed:
             self._report(segment, line.start, why)
@@ -192,10 +197,11 @@ class _Chain:
         if not why and self.skipping and line.seq != line.batch:
             why = "batch"  # what came before in its batch is not served, so neither is the rest
         if why and not self._resumes(line):
-            self._report(segment, line.start, why)
+            if not named:
+                self._report(segment, line.start, why)
             self.held, self.skipping = [], True
             return []
-        if why and not self.skipping:
+        if why and not self.skipping and not named:
             self._report(segment, line.start, why)
         self.skipping = False
         if line.seq == line.batch:
@@ -239,6 +245,7 @@ WORDS = {
     "duplicate": "a record that was there before",
     "chain": "a record that does not chain on the one before",
     "stream": "a record of another stream",
+    "glued": "records that run together in one line",
 }
 
 

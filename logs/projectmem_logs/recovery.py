@@ -20,7 +20,8 @@ NONE, SAME, BEYOND = "none", "same", "beyond"  # self-consistent lines after the
 
 ANY = None
 # damage   there are bytes after the last good record
-# crash    those bytes could be one unfinished write of ours: no longer than a batch, and not an editor's or a stranger's
+# crash    those bytes could be one unfinished write of ours: no longer than a batch, not an editor's or a stranger's, and
+#          not something in front of the record that should come next
 # later    self-consistent lines after the damage, by the batch they claim
 # whole    the last good record closes its batch
 # newline  the last good record ends in its newline
@@ -104,7 +105,7 @@ def assess(lines: Sequence[Line], stream: str, anchor: tuple[int, str] | None, s
     damaged = at < len(lines)
     if anchor is None and at == 0:
         return Tail(MORE, seq, hash, [], size)  # no good record in sight: look further back
-    crash = not damaged or _could_be_ours(lines[at:], size, at == 0 and start == 0)
+    crash = not damaged or _could_be_ours(lines[at:], size, at == 0 and start == 0, seq, hash)
     newline = at == 0 or lines[at - 1].terminated
     state = classify(damaged, crash, _later(lines[at:], stream, seq), left == 0, newline)
     if not (known if state == TORN else begun or state == CORRUPT):
@@ -119,10 +120,13 @@ def _later(rest: Sequence[Line], stream: str, seq: int) -> str:
     return NONE if not batches else BEYOND if max(batches) > seq + 1 else SAME
 
 
-def _could_be_ours(rest: Sequence[Line], size: int, all_of_it: bool) -> bool:
+def _could_be_ours(rest: Sequence[Line], size: int, all_of_it: bool, seq: int, hash: str) -> bool:
     """Could these damaged bytes be what a crash left of one write? Not when an editor dressed the lines, not when they are
-    longer than any batch, and not when the whole segment is several lines, each of something else (another encoding)."""
+    longer than any batch, not when the record that goes on from the last good one stands whole behind them (a write begins
+    with it), and not when the whole segment is several lines, each of something else (another encoding)."""
     if any(line.dressed for line in rest) or size - rest[0].start > MAX_BATCH:
+        return False
+    if any(line.ok and line.seq == line.batch == seq + 1 and line.prev == hash for line in rest[1:]):
         return False
     strange = rest[0].why == "foreign" and all(line.why in ("foreign", "nul") for line in rest)
     return not (all_of_it and len(rest) > 1 and strange)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .envelope import Line
 
 SUFFIX = ".jsonl"
+_HEAD = b'{"actor":{'  # how every record begins
 WINDOW = 64 * 1024
 
 
@@ -105,14 +106,32 @@ def read_tail(path: str, stream: str, first: int, size: int) -> Tail:
 
 
 def split(data: bytes, start: int) -> list[Line]:
-    """Every line of `data`, judged; the last one may lack its newline."""
+    """Every line of `data`, judged; the last one may lack its newline. Records that run together count one by one."""
     out, at = [], 0
     while at < len(data):
         end = data.find(b"\n", at)
         stop = len(data) if end < 0 else end
-        out.append(check_line(data[at:stop], start + at, terminated=end >= 0))
+        line = check_line(data[at:stop], start + at, terminated=end >= 0)
+        glued = [] if line.ok or line.dressed else part(data[at:stop], start + at, end >= 0)
+        out += [piece for piece, _ in glued] or [line]
         at = stop + 1
     return out
+
+
+def part(raw: bytes, start: int, terminated: bool) -> list[tuple[Line, bytes]]:
+    """A line in which records run together (a newline was lost, or two wrote without a lock), cut wherever one could begin:
+    each piece, judged, with its bytes. [] where no piece is a whole record: then it is a damaged line like any other."""
+    starts, at = [0], raw.find(_HEAD, 1)
+    while at >= 0:
+        starts.append(at)
+        at = raw.find(_HEAD, at + 1)
+    if len(starts) == 1:
+        return []
+    ends = [*starts[1:], len(raw)]
+    out = []
+    for a, b in zip(starts, ends, strict=True):
+        out.append((check_line(raw[a:b], start + a, terminated and b == len(raw)), raw[a:b]))
+    return out if any(line.ok for line, _ in out) else []
 
 
 def _last_batch(data: bytes, start: int) -> list[Line]:

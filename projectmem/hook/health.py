@@ -74,7 +74,8 @@ def told(place: Place, payload: Payload, reply: Answer, now: int) -> Answer:
     degraded.event(place, payload.session, payload.adapter.HARNESS, now, "log", "the log is damaged", first)
     more = f" and {count - 1} more places" if count > 1 else ""
     message = f"projectmem: the log is damaged ({first[:200]}{more}). What is whole is served. Run `projectmem verify`."
-    return payload.adapter.with_message(reply, message)
+    said: Answer = payload.adapter.with_message(reply, message)
+    return said
 
 
 def _made(home: str) -> int:
