@@ -104,3 +104,54 @@ def test_a_costly_failure_is_refused_once_and_the_considered_repeat_runs(world_o
     assert world.events("action.proposed")[-1]["data"]["decision"]["rule"] == "override"
     assert world.events("action.finished")[-1]["data"]["outcome"] == "failed"
     assert world.events("gate.degraded") == []
+
+
+def test_a_failure_met_in_codex_speaks_in_claude_code(world_of: Any) -> None:
+    """One log for all: the other client's model is told who met it."""
+    world = world_of("codex")
+    shop(world)
+    setup(world, "codex", "claude")
+    world.session(SHELL["codex"]("npm run build"))
+    (failed,) = world.events("action.finished")
+    assert failed["actor"]["harness"] == "codex"
+    world.use("claude")
+    requests = world.session(SHELL["claude"]("npm run build"))
+    read = conversation(requests[1])
+    assert "projectmem: `npm run build` failed" in read, read[-3000:]
+    assert "(gpt-5.5)" in read, "who met it is told by its model"
+    assert world.events("action.proposed")[-1]["actor"]["harness"] == "claude-code"
+
+
+# An edit that cannot be made, as each client's model would make it.
+EDIT: dict[str, Callable[[str], dict[str, Any]]] = {
+    "codex": lambda p: {
+        "tool": "apply_patch", "input": f"*** Begin Patch\n*** Update File: {p}\n@@\n-absent\n+x\n*** End Patch\n"
+    },
+    "gemini": lambda p: {
+        "tool": "replace", "args": {"file_path": p, "old_string": "absent", "new_string": "x", "instruction": "i"}
+    },
+    "qwen": lambda p: {"tool": "edit", "args": {"file_path": p, "old_string": "absent", "new_string": "x"}},
+    "copilot": lambda p: {"tool": "edit", "args": {"path": p, "old_str": "absent", "new_str": "x"}},
+    "opencode": lambda p: {"tool": "edit", "args": {"filePath": p, "oldString": "absent", "newString": "x"}},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_a_failed_edit_and_parallel_calls_are_learned_once_each_and_told_at_the_next_start(world_of: Any, name: str) -> None:
+    """Where a client tells of a failed edit differs most; a second session begins with what is open."""
+    world = world_of(name)
+    shop(world)
+    setup(world)
+    path = str(world.repo / "build.js")
+    shell = SHELL[name]
+    read = {"opencode": {"tool": "read", "args": {"filePath": path}}}.get(name, shell("cat build.js"))
+    world.session(read, EDIT[name](path), [shell("npm run nothere"), shell("echo fine")], shell("echo last"))
+    rows = [(e["data"]["tool"], e["data"]["outcome"]) for e in world.events("action.finished")]
+    failed = [tool for tool, outcome in rows if outcome == "failed"]
+    assert len(rows) == 5, rows
+    assert len(failed) == 2, rows
+    assert EDIT[name](path)["tool"] in failed
+    assert len({e["data"]["call"] for e in world.events("action.finished")}) == 5
+    requests = world.session(shell("echo hi"))
+    assert "nothere" in conversation(requests[0]) or "build.js" in conversation(requests[0]), conversation(requests[0])[-2000:]
+    assert world.events("gate.degraded") == []
