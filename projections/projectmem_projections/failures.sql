@@ -5,23 +5,21 @@
 -- standing: open | cleared | disputed | superseded, by which event (standing_id) and why (reason). View failure_states adds what
 -- the clock changes. last_ok_*: newest success of the key. streak: failures since. snoozed_until: 0 when not snoozed.
 -- part_of_chain: the blame is on one part, which has a row of its own. actors: who failed since the last success.
-WITH ranked AS (
-    SELECT *, row_number() OVER (PARTITION BY key, t ORDER BY at_us DESC, stream DESC, seq DESC) AS n FROM entries
-),
-newest AS (
+WITH newest AS (
     SELECT
         key,
         max({'at_us': at_us, 'stream': stream, 'seq': seq, 'id': id}) FILTER (t = 'ok') AS ok,
         max({'at_us': at_us, 'stream': stream, 'seq': seq, 'id': id, 't': t, 'text': text, 'origin': origin, 'by': by_event}) FILTER (t IN ('dispute', 'supersede')) AS closed,
         max({'at_us': at_us, 'stream': stream, 'seq': seq, 'until': until, 'id': id, 'text': text}) FILTER (t = 'snooze') AS snoozed,
         bool_or(t = 'pin') AS pinned
-    FROM ranked WHERE n = 1 AND t <> 'fail' GROUP BY key
+    FROM entries WHERE t <> 'fail' GROUP BY key
 ),
 fails AS (
     SELECT
         e.key, count(*) AS count,
         count(*) FILTER (n.ok IS NULL OR (e.at_us, e.stream, e.seq) > (n.ok.at_us, n.ok.stream, n.ok.seq)) AS streak,
         count(DISTINCT e.session) AS sessions, min(e.at_us) AS first_at,
+        max({'at_us': e.at_us, 'stream': e.stream, 'seq': e.seq, 'id': e.id}).id AS last_id,
         list_sort(list(DISTINCT {'harness': e.harness, 'model': e.model, 'agent': e.agent})
             FILTER (n.ok IS NULL OR (e.at_us, e.stream, e.seq) > (n.ok.at_us, n.ok.stream, n.ok.seq))) AS actors
     FROM entries e LEFT JOIN newest n USING (key) WHERE e.t = 'fail' GROUP BY e.key
@@ -44,5 +42,5 @@ SELECT
     CASE standing WHEN 'open' THEN '' WHEN 'cleared' THEN 'the same action succeeded later'
         ELSE coalesce(nullif(n.closed.text, ''), standing || ' by ' || coalesce(nullif(n.closed.origin, ''), 'observed')) END AS reason,
     coalesce(n.snoozed.id, '') AS snooze_id, coalesce(nullif(n.snoozed.text, ''), 'snoozed') AS snooze_reason
-FROM ranked r JOIN fails f USING (key) LEFT JOIN newest n USING (key)
-WHERE r.t = 'fail' AND r.n = 1
+FROM entries r JOIN fails f ON f.key = r.key AND f.last_id = r.id LEFT JOIN newest n ON n.key = r.key
+WHERE r.t = 'fail'

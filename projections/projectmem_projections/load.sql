@@ -1,57 +1,80 @@
--- Fills the tables of schema.sql from `raw`, a temporary table with the envelope of each event and its payload as JSON.
--- `d` is the payload with the fields that are read; what is missing or of another type is NULL and becomes '' or 0.
-
-INSERT INTO erasures
-SELECT id, stream, seq, at_us, unnest(from_json(data->'ids', '["VARCHAR"]')) FROM raw WHERE kind = 'erasure.requested' AND data IS NOT NULL;
-
--- An erasure that is not yet carried out in the log counts at once.
-UPDATE raw SET data = NULL WHERE id IN (SELECT erased FROM erasures);
-
-INSERT INTO events
-SELECT id, stream, seq, at_us, session, agent, harness, model, origin, ts, batch, kind, data IS NULL FROM raw;
-
+-- Fills the tables of schema.sql from `lines`, a temporary table or view of events as JSON text (column `json`); what lies past
+-- `heads` or is named in `gone` is left out. Run once for each run of lines; leaves `raw`, one row per event.
+--
+-- `d` is a payload with the fields that are read; what is missing or of another type is NULL and becomes '' or 0.
 -- culprit: the part that the failure is known to be of; main: the part a call is about where none is, the last that is not
--- trivial. lone: a call of one part, which is most of them and needs none of the work below.
-CREATE TEMP TABLE finished AS
-SELECT *, coalesce(len(d.parts) = 1 AND d.parts[1].key = d.key AND d.key <> '', false) AS lone,
-    CASE WHEN lone THEN NULL ELSE list_filter(d.parts, lambda p: p.key = d.failed_key AND d.failed_key <> '')[1] END AS culprit,
-    CASE WHEN lone THEN d.parts[1]
-        ELSE coalesce(list_filter(d.parts, lambda p: NOT coalesce(p.trivial, false))[-1], d.parts[-1]) END AS main
+-- trivial. lone: a call of one part, which is most of them: only of the others is `d` kept, for the work below. rest: the
+-- payload of every other kind.
+
+CREATE OR REPLACE TEMP TABLE raw AS
+SELECT
+    id, stream, seq, at_us, coalesce(actor.session, '') AS session, coalesce(actor.agent, '') AS agent,
+    coalesce(actor.harness, '') AS harness, coalesce(actor.model, '') AS model, coalesce(actor.origin, '') AS origin,
+    kind, ts, batch, erased, v,
+    coalesce(d."call", '') AS "call", coalesce(d.tool, '') AS tool, coalesce(d.kind, '') AS action, coalesce(d.cwd, '') AS cwd,
+    coalesce(d.key, '') AS key, coalesce(d.failed_key, '') AS failed_key, coalesce(d.text, '') AS text,
+    coalesce(culprit.family, main.family, '') AS family, coalesce(d.outcome, '') AS outcome, d.exit_code,
+    coalesce(d."class", '') AS "class", coalesce(d.signature, '') AS signature, coalesce(d.excerpt, '') AS excerpt,
+    d.duration_ms, coalesce(d.turn, -1) AS turn, coalesce(d.source, '') AS source, lone,
+    CASE WHEN lone THEN CASE WHEN len(main.paths) > 1 THEN list_sort(list_distinct(main.paths)) ELSE coalesce(main.paths, []) END END AS paths,
+    CASE WHEN NOT lone THEN d END AS d, CASE WHEN NOT lone THEN main END AS main, culprit,
+    CASE WHEN d IS NULL AND NOT erased THEN json->'data' END AS rest
 FROM (
-    SELECT id, stream, seq, at_us, session, agent, harness, model, origin, json_transform(data, '{
-        "call": "VARCHAR", "tool": "VARCHAR", "kind": "VARCHAR", "cwd": "VARCHAR", "key": "VARCHAR", "failed_key": "VARCHAR",
-        "text": "VARCHAR", "outcome": "VARCHAR", "exit_code": "BIGINT", "class": "VARCHAR", "signature": "VARCHAR",
-        "excerpt": "VARCHAR", "duration_ms": "BIGINT", "turn": "BIGINT", "source": "VARCHAR", "joins": ["VARCHAR"],
-        "parts": [{"key": "VARCHAR", "family": "VARCHAR", "text": "VARCHAR", "trivial": "BOOLEAN", "paths": ["VARCHAR"]}]
-    }') AS d
-    FROM raw WHERE kind = 'action.finished' AND data IS NOT NULL
+    SELECT *, coalesce(len(d.parts) = 1 AND d.parts[1].key = d.key AND d.key <> '', false) AS lone,
+        CASE WHEN NOT lone THEN list_filter(d.parts, lambda p: p.key = d.failed_key AND d.failed_key <> '')[1] END AS culprit,
+        CASE WHEN lone THEN d.parts[1]
+            ELSE coalesce(list_filter(d.parts, lambda p: NOT coalesce(p.trivial, false))[-1], d.parts[-1]) END AS main
+    FROM (
+        SELECT
+            json, e.id, e.stream, e.seq, e."at" AS at_us, e.actor, e.kind, e.ts, e.batch, e.data.v,
+            e.data IS NULL AS erased, CASE WHEN e.kind = 'action.finished' THEN e.data END AS d
+        FROM (
+            SELECT json, json_transform(json, '{
+                "id": "VARCHAR", "stream": "VARCHAR", "seq": "BIGINT", "batch": "BIGINT", "ts": "BIGINT", "at": "BIGINT",
+                "kind": "VARCHAR",
+                "actor": {"session": "VARCHAR", "agent": "VARCHAR", "harness": "VARCHAR", "model": "VARCHAR", "origin": "VARCHAR"},
+                "data": {
+                    "v": "BIGINT", "call": "VARCHAR", "tool": "VARCHAR", "kind": "VARCHAR", "cwd": "VARCHAR", "key": "VARCHAR",
+                    "failed_key": "VARCHAR", "text": "VARCHAR", "outcome": "VARCHAR", "exit_code": "BIGINT", "class": "VARCHAR",
+                    "signature": "VARCHAR", "excerpt": "VARCHAR", "duration_ms": "BIGINT", "turn": "BIGINT",
+                    "source": "VARCHAR", "joins": ["VARCHAR"],
+                    "parts": [{"key": "VARCHAR", "family": "VARCHAR", "text": "VARCHAR", "trivial": "BOOLEAN",
+                        "paths": ["VARCHAR"]}]
+                }
+            }') AS e
+            FROM lines
+        )
+    )
 );
 
+-- Afterwards, and not in one with the above: DuckDB would take every line apart a second time, to know what to leave out.
+DELETE FROM raw WHERE EXISTS (SELECT 1 FROM heads h WHERE h.stream = raw.stream AND raw.seq > h.head);
+UPDATE raw SET erased = true, lone = false, d = NULL, rest = NULL WHERE id IN (SELECT id FROM gone);
+
+INSERT INTO events
+SELECT id, stream, seq, at_us, session, agent, harness, model, origin, ts, batch, kind, erased FROM raw;
+
 INSERT INTO actions
-SELECT
-    id, stream, seq, at_us, session, agent, harness, model, origin,
-    coalesce(d."call", ''), coalesce(d.tool, ''), coalesce(d.kind, ''), coalesce(d.cwd, ''), coalesce(d.key, ''),
-    coalesce(d.failed_key, ''), coalesce(d.text, ''), coalesce(culprit.family, main.family, ''),
-    coalesce(d.outcome, ''), d.exit_code, coalesce(d."class", ''), coalesce(d.signature, ''), coalesce(d.excerpt, ''),
-    d.duration_ms, coalesce(d.turn, -1), coalesce(d.source, '')
-FROM finished;
+SELECT id, stream, seq, at_us, session, agent, harness, model, origin, "call", tool, action, cwd, key, failed_key, text, family,
+    outcome, exit_code, "class", signature, excerpt, duration_ms, turn, source
+FROM raw WHERE kind = 'action.finished' AND NOT erased;
 
 INSERT INTO entries
 SELECT
-    id, stream, seq, at_us, session, agent, harness, model, origin, d.key, CASE d.outcome WHEN 'ok' THEN 'ok' ELSE 'fail' END, 'part',
-    left(coalesce(d.text, ''), 400), coalesce(main.family, ''), d.exit_code,
-    CASE d.outcome WHEN 'ok' THEN '' ELSE coalesce(d."class", '') END,
-    CASE d.outcome WHEN 'ok' THEN '' ELSE left(coalesce(d.signature, ''), 200) END,
-    CASE d.outcome WHEN 'ok' THEN '' ELSE left(coalesce(d.excerpt, ''), 300) END,
-    d.duration_ms, coalesce(d."call", ''), coalesce(d.turn, -1), 0, '', '', list_sort(list_distinct(coalesce(main.paths, [])))
-FROM finished WHERE lone AND d.outcome IN ('ok', 'failed');
+    id, stream, seq, at_us, session, agent, harness, model, origin, key, CASE outcome WHEN 'ok' THEN 'ok' ELSE 'fail' END, 'part',
+    left(text, 400), family, exit_code, CASE outcome WHEN 'ok' THEN '' ELSE "class" END,
+    CASE outcome WHEN 'ok' THEN '' ELSE left(signature, 200) END, CASE outcome WHEN 'ok' THEN '' ELSE left(excerpt, 300) END,
+    duration_ms, "call", turn, 0, '', '', paths
+FROM raw WHERE lone AND outcome IN ('ok', 'failed');
+
+-- Those of several parts.
+CREATE OR REPLACE TEMP TABLE finished AS SELECT * FROM raw WHERE d IS NOT NULL;
 
 -- Of the others that failed: the part to blame (where one is) and the whole call: fold._entries_failed.
 INSERT INTO entries
 SELECT
     id, stream, seq, at_us, session, agent, harness, model, origin, hit.key, 'fail', hit.role, left(coalesce(hit.text, ''), 400),
-    coalesce(hit.family, ''), d.exit_code, coalesce(d."class", ''), left(coalesce(d.signature, ''), 200),
-    left(coalesce(d.excerpt, ''), 300), d.duration_ms, coalesce(d."call", ''), coalesce(d.turn, -1), 0, '', '',
+    coalesce(hit.family, ''), exit_code, "class", left(signature, 200), left(excerpt, 300), duration_ms, "call", turn, 0, '', '',
     list_sort(list_distinct(coalesce(hit.paths, [])))
 FROM (
     SELECT *, unnest(list_concat(
@@ -62,14 +85,14 @@ FROM (
             'family': coalesce(culprit.family, main.family),
             'paths': flatten(list_transform(d.parts, lambda p: coalesce(p.paths, [])))}] ELSE [] END
     )) AS hit
-    FROM (SELECT *, coalesce(culprit.key <> d.key, false) AS blamed FROM finished WHERE d.outcome = 'failed' AND NOT lone)
+    FROM (SELECT *, coalesce(culprit.key <> d.key, false) AS blamed FROM finished WHERE outcome = 'failed')
 );
 
 -- Of the others that succeeded: the whole call, and the parts that certainly ran (the trailing && run): fold._entries_ok.
 INSERT INTO entries
 SELECT
     id, stream, seq, at_us, session, agent, harness, model, origin, hit.key, 'ok', hit.role, left(coalesce(hit.text, ''), 400),
-    coalesce(hit.family, ''), d.exit_code, '', '', '', d.duration_ms, coalesce(d."call", ''), coalesce(d.turn, -1), 0, '', '',
+    coalesce(hit.family, ''), exit_code, '', '', '', duration_ms, "call", turn, 0, '', '',
     list_sort(list_distinct(coalesce(hit.paths, [])))
 FROM (
     SELECT *, unnest(list_concat(
@@ -86,20 +109,20 @@ FROM (
         SELECT *, CASE WHEN coalesce(stop, 0) = 0 THEN n WHEN list_reverse(d.joins)[stop] = '||' THEN stop - 1 ELSE stop END AS run
         FROM (
             SELECT *, len(d.parts) AS n, list_position(list_transform(list_reverse(d.joins), lambda j: j <> '&&'), true) AS stop
-            FROM finished WHERE d.outcome = 'ok' AND NOT lone
+            FROM finished WHERE outcome = 'ok'
         )
     ))
 );
 
 DROP TABLE finished;
 
-CREATE TEMP TABLE proposed AS
-SELECT * EXCLUDE (data, kind, ts, batch, hash), json_transform(data, '{
+CREATE OR REPLACE TEMP TABLE proposed AS
+SELECT id, stream, seq, at_us, session, agent, harness, model, origin, json_transform(rest, '{
     "call": "VARCHAR", "tool": "VARCHAR", "key": "VARCHAR", "text": "VARCHAR", "policy": "VARCHAR", "session": {"turn": "BIGINT"},
     "decision": {"verdict": "VARCHAR", "rule": "VARCHAR", "record": "VARCHAR", "reason": "VARCHAR", "remedy": "VARCHAR",
         "remedy_id": "VARCHAR", "expires_at": "BIGINT", "odds": "BIGINT", "by": "VARCHAR", "engine": "VARCHAR"}
 }') AS d
-FROM raw WHERE kind = 'action.proposed' AND data IS NOT NULL;
+FROM raw WHERE kind = 'action.proposed' AND rest IS NOT NULL;
 
 INSERT INTO gate_decisions
 SELECT
@@ -120,8 +143,8 @@ FROM proposed WHERE d.key <> '' AND (d.decision.rule = 'override' OR d.decision.
 DROP TABLE proposed;
 
 -- Everything below is rare: one table of payloads serves all.
-CREATE TEMP TABLE rest AS
-SELECT * EXCLUDE (data), json_transform(data, '{
+CREATE OR REPLACE TEMP TABLE rest AS
+SELECT id, stream, seq, at_us, session, agent, harness, model, origin, kind, json_transform(rest, '{
     "source": "VARCHAR", "cwd": "VARCHAR", "reason": "VARCHAR", "issue": "VARCHAR", "title": "VARCHAR", "text": "VARCHAR",
     "outcome": "VARCHAR", "resolution": "VARCHAR", "verifier": "VARCHAR", "supersedes": "VARCHAR", "tags": ["VARCHAR"],
     "paths": ["VARCHAR"], "label": "VARCHAR", "target": "VARCHAR", "pattern": "VARCHAR", "effect": "VARCHAR",
@@ -129,9 +152,11 @@ SELECT * EXCLUDE (data), json_transform(data, '{
     "by_event": "VARCHAR", "useful": "BOOLEAN", "note": "VARCHAR", "hash": "VARCHAR", "policy": "JSON", "where": "VARCHAR",
     "what": "VARCHAR", "detail": "VARCHAR", "segment": "VARCHAR", "why": "VARCHAR", "engine": "VARCHAR", "surface": "VARCHAR",
     "query": "VARCHAR", "abstained": "BOOLEAN", "documents": "BIGINT", "tokens": "BIGINT", "size": "BIGINT", "root": "VARCHAR",
-    "items": "JSON", "below_floor": "JSON", "instead": "VARCHAR", "decision": "VARCHAR"
+    "items": "JSON", "below_floor": "JSON", "instead": "VARCHAR", "decision": "VARCHAR", "ids": ["VARCHAR"]
 }') AS d
-FROM raw WHERE data IS NOT NULL AND kind NOT IN ('action.finished', 'action.proposed', 'erasure.requested');
+FROM raw WHERE rest IS NOT NULL AND kind <> 'action.proposed';
+
+INSERT INTO erasures SELECT id, stream, seq, at_us, unnest(d.ids) FROM rest WHERE kind = 'erasure.requested';
 
 INSERT INTO entries
 SELECT
