@@ -43,7 +43,7 @@ class Relation:
 
 def relations() -> list[Relation]:
     """Every table and view that may be asked, in the order of the SQL files."""
-    documented = {"failures": ("table", _prose(sql("failures.sql").split("WITH ranked")[0].split("\n--\n")[1]))}
+    documented = {"failures": ("table", _prose(sql("failures.sql").split("\nWITH ")[0].split("\n--\n")[1]))}
     for text in (sql("schema.sql"), sql("views.sql")):
         for comment, kind, name in _MADE.findall(text):
             documented[name] = (kind.lower(), _prose(comment))
