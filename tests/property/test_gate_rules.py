@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from projectmem_gate.decide import decide
 from projectmem_gate.identify import identify
@@ -105,8 +105,19 @@ def ask(command: str, found: list[dict[str, Any]], policy: Policy, now: int = NO
     return decide(action, [], {}, Session("s1"), policy, now, labels=found)
 
 
+def clause(pattern: str, instead: str) -> dict[str, Any]:
+    """A person's decision that denies."""
+    return {
+        "id": "l1", "origin": "human", "label": "rule", "target": "command", "pattern": pattern, "instead": instead, "effect": "deny",
+        "reason": "", "decision": "", "hits": 0, "review_at": 0,
+    }  # fmt: skip
+
+
 @MANY
 @given(WORLDS)
+@example(("uv run pytest -q", [clause("pytest", "uv run pytest")], Policy()))
+@example(("python -m pytest a b", [clause("pytest", "uv run pytest")], Policy()))
+@example(("ssh host 'npm i'", [clause("npm", "")], Policy()))
 def test_agrees_with_the_naive_reference(world: Any) -> None:
     """Verdict, and the label behind it."""
     command, found, policy = world
