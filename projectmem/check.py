@@ -29,9 +29,12 @@ def check_action(
 def action_for(place: Place, tool: str, tool_input: Any, cwd: str, harness: str = "") -> Action:
     """The canonical action of a call, its secrets replaced as the hook would replace them."""
     from projectmem.hook.state import identified
+    from projectmem.state import reading
 
     call = {"tool": tool, "input": tool_input, "cwd": os.path.abspath(cwd), "harness": harness}
-    return identified(place, call)
+    with reading(place) as state:
+        moved = state.moves()
+    return identified(place, call, moved)
 
 
 def assess_now(
@@ -47,7 +50,7 @@ def assess_now(
 
     with reading(place) as state:
         asker = Session(session, "", harness, "", state.turn(session) if session else -1)
-        return assess(state, action, asker, Disk(place, env("PATH")), policy_of(state), now)
+        return assess(state, action, asker, Disk(place, env("PATH"), state.moves()), policy_of(state), now)
 
 
 def tool_call(

@@ -4,6 +4,7 @@
     install MANAGER  packages or tools came or went         login TOOL    credentials may have changed
     env NAME         variables or a file of them            service NAME  a server, container or database was changed
     read PATH        a file's content is now known          build FAMILY  outputs were generated (mends a later run)
+    move OLD<tab>NEW  `git mv`, see moves.py (mends nothing by itself)
     git SUBCOMMAND   index, commits, remotes; not files     remote TOOL   something on another machine (gh, ssh, curl -X POST)
     any PROGRAM      a program that may have changed anything
 
@@ -12,7 +13,7 @@ Looking (ls, grep, git status) and verifying (tests, linters, type checkers) men
 
 from __future__ import annotations
 
-from projectmem_gate import snippets, tasks
+from projectmem_gate import moves, snippets, tasks
 from projectmem_gate.lines import names
 from projectmem_gate.programs import PURE, TRIVIAL, is_pure, program
 from projectmem_gate.words import is_static, shown
@@ -179,7 +180,8 @@ def _git(built: Built, roots: Roots, sub: str, operands: list[str], flags: list[
             return [("edit", roots.name(shown(w), built.cwd)) for w in files[:16]]
         return [("checkout", "")]
     if sub in ("rm", "mv"):
-        return [*[("edit", p) for p in built.paths], ("git", sub)]
+        moved = moves.effects(roots, built.cwd, operands, flags) if sub == "mv" and all(map(is_static, operands)) else []
+        return [*[("edit", p) for p in built.paths], ("git", sub), *moved]
     if sub == "apply":
         return [] if "--check" in flags or "--stat" in flags else [("checkout", "")]
     second = built.args.subs[1] if len(built.args.subs) > 1 else ""

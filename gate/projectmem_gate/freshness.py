@@ -6,7 +6,7 @@ or `unknown` (a fact could not be compared: at most a warning), and one phrase t
 
 from __future__ import annotations
 
-from projectmem_gate import reach
+from projectmem_gate import moves, reach
 from projectmem_gate.lines import basename, names
 from projectmem_gate.relevance import (
     asks_elsewhere,
@@ -61,7 +61,10 @@ def judge(
     gone = _still_absent(record, facts)
     if gone:
         return SAME, f"{basename(gone)} is still not there"
+    moved = _moved_at(record, facts)
     for change in changes_after(record, facts, record.at):
+        if (change[1], change[2]) in moved:
+            continue
         why = matters(record, change, session)
         if why:
             return CHANGED, why
@@ -80,8 +83,21 @@ def changes_after(record: Record, facts: Mapping[str, Any], after: int, until: i
 def matters(record: Record, change: tuple[str, str, int] | Sequence[Any], session: str = "") -> str:
     """Why this change may have mended the failure, "" when it cannot have."""
     kind, subject = change[0], change[1]
+    if kind == moves.TYPE:
+        return ""  # both names are edits besides
     rule = _RULES.get(record.cls, _workspace)
     return rule(record, kind, subject)
+
+
+def _moved_at(record: Record, facts: Mapping[str, Any]) -> set[tuple[str, int]]:
+    """(path, when) of edits that were moves of the file as it was: no text in it came or went."""
+    if record.cls != "edit-mismatch":
+        return set()
+    found: set[tuple[str, int]] = set()
+    for kind, subject, at in changes_after(record, facts, record.at):
+        if kind == moves.TYPE:
+            found.update((name, at) for name in subject.split(moves.BETWEEN))
+    return found
 
 
 def _still_absent(record: Record, facts: Mapping[str, Any]) -> str:

@@ -138,6 +138,14 @@ class Roots:
             return self._named_real(self._before(inside))
         return path if inside is None else self._before(inside)
 
+    def literal(self, path: str, cwd: str = ".") -> str:
+        """`name` of a path as it is written, whatever was moved."""
+        kept, self.renames = self.renames, {}
+        try:
+            return self.name(path, cwd)
+        finally:
+            self.renames = kept
+
     def above(self, name: str) -> bool:
         """Is the canonical `name` a directory that the project lies in? `..` is another spelling of it."""
         return name[:1] == "/" and any(root.startswith(name.rstrip("/") + "/") for root in self.roots)

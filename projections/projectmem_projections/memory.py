@@ -8,7 +8,7 @@ from bisect import bisect_right, insort
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
-from projectmem_gate import history
+from projectmem_gate import history, moves
 from projectmem_gate.model import Change
 
 from . import fold
@@ -42,6 +42,10 @@ class GateState(Protocol):
 
     def touched(self, type: str, subject: str) -> int:
         """When this last happened (us), 0 when never."""
+        ...
+
+    def moves(self) -> list[str]:
+        """The subjects of the newest moves (`projectmem_gate.moves`), oldest first."""
         ...
 
     def ok_after(self, family: str, at: int, limit: int = 8) -> list[dict[str, Any]]:
@@ -102,6 +106,7 @@ class MemoryState(FixRows):
         self._top: dict[str, list[Entry]] = {}
         self._touches: list[tuple[Any, ...]] = []  # (at, stream, seq, type, subject, session, id), in this order
         self._last_touch: dict[tuple[str, str], tuple[Any, ...]] = {}
+        self._moves: list[tuple[Any, ...]] = []
         self._oks: dict[str, list[tuple[Any, ...]]] = {}  # family -> (at, stream, seq, key, id, text, session)
         self._seen: set[tuple[str, str]] = set()
         self._turns: dict[str, int] = {}
@@ -166,6 +171,8 @@ class MemoryState(FixRows):
         insort(self._touches, row)
         if row > self._last_touch.get((type, subject), ()):
             self._last_touch[type, subject] = row
+            if type == moves.TYPE:
+                self._moves.append(row)
 
     def _do_ok(self, family: str, key: str, at: int, stream: str, seq: int, id: str, text: str, session: str) -> None:
         insort(self._oks.setdefault(family, []), (at, stream, seq, key, id, text, session))
@@ -240,6 +247,10 @@ class MemoryState(FixRows):
         row = self._last_touch.get((type, subject))
         return row[0] if row else 0
 
+    def moves(self) -> list[str]:
+        rows = sorted(row for row in self._moves if self._last_touch[row[3], row[4]] is row)
+        return [row[4] for row in rows[-moves.MOVES_MAX :]]
+
     def ok_after(self, family: str, at: int, limit: int = 8) -> list[dict[str, Any]]:
         found: dict[str, dict[str, Any]] = {}
         for row in reversed(self._oks.get(family, ())):
@@ -270,6 +281,7 @@ class MemoryState(FixRows):
     def hints(self, words: frozenset[str]) -> bool:
         if "" in self._by_word or ("*" in words and self._by_word):
             return True
+        words = moves.words(words, self.moves()) if self._moves else words
         for word in words & self._by_word.keys():
             for second, third in self._by_word[word]:
                 if (not second or second in words) and (not third or third in words):

@@ -36,7 +36,7 @@ def nothing_objects(path: str, home: str, words: frozenset[str], session: str, c
         return False
     try:
         cursor = _current(db, home)
-        if cursor is None or _ruled(db) or has_hint(db, words):
+        if cursor is None or _ruled(db) or has_hint(db, with_moved(db, words)):
             return False
         if call:
             note = '{"as_of":{' + ",".join(f'"{stream}":{seq}' for stream, seq in cursor) + f'}},"t0":{now}}}'
@@ -72,6 +72,24 @@ def _ruled(db: Any) -> bool:
     if db.execute("SELECT 1 FROM label WHERE id NOT IN (SELECT id FROM unlabelled) LIMIT 1").fetchone():
         return True
     return db.execute("""SELECT 1 FROM policy WHERE instr(data, '"rules":[]') = 0""").fetchone() is not None
+
+
+MOVES = "SELECT subject FROM touch WHERE type = 'move' ORDER BY at DESC, stream DESC, seq DESC, subject DESC LIMIT 256"
+
+
+def moves(db: Any) -> list[str]:
+    """The subjects of the newest moves of files, oldest first."""
+    return [row[0] for row in reversed(db.execute(MOVES).fetchall())]
+
+
+def with_moved(db: Any, words: frozenset[str]) -> frozenset[str]:
+    """The words, and those of the names before of files that were moved on record and may be named in the input."""
+    found = moves(db)
+    if not found:
+        return words
+    from projectmem_gate.moves import words as moved
+
+    return moved(words, found)
 
 
 def has_hint(db: Any, words: frozenset[str]) -> bool:

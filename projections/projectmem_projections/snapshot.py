@@ -304,6 +304,10 @@ class Snapshot(FixTables, SnapshotFile):
             row = self._db.execute("SELECT at FROM touch WHERE type = ? AND subject = ?", (type, subject)).fetchone()
         return row[0] if row else 0
 
+    def moves(self) -> list[str]:
+        with self._guard:
+            return quick.moves(self._db)
+
     def ok_after(self, family: str, at: int, limit: int = 8) -> list[dict[str, Any]]:
         fields = ("at", "stream", "seq", "key", "id", "text", "session")
         with self._guard:
@@ -343,7 +347,7 @@ class Snapshot(FixTables, SnapshotFile):
 
     def hints(self, words: frozenset[str]) -> bool:
         with self._guard:
-            return quick.has_hint(self._db, words)
+            return quick.has_hint(self._db, quick.with_moved(self._db, words))
 
     def canonical_dump(self) -> bytes:
         from .memory import dump

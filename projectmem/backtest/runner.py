@@ -11,6 +11,7 @@ from typing import Any
 
 from projectmem_gate.identify import identify
 from projectmem_gate.model import ALLOW, Decision, Session
+from projectmem_gate.moves import renames
 from projectmem_gate.policy import DEFAULT, Policy
 from projectmem_logs.envelope import uuid7
 from projectmem_logs.redact import Redactor
@@ -65,6 +66,7 @@ class Replay:
             cwd=step.cwd,
             harness=call["harness"],
             input_sha=call.get("input_sha") or "",  # stands in where the transcript was cut
+            renames=renames(moved) if (moved := self.state.moves()) else None,
         )
         self.summary.calls += 1
         self.summary.unparsed += not action.parsed

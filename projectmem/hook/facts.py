@@ -55,8 +55,14 @@ INSTALL_MARKS = ("node_modules/.package-lock.json", "node_modules/.modules.yaml"
 class Disk:
     """The work tree on disk, as `judge.assess` wants it. Every mark is read at most once per process."""
 
-    def __init__(self, place: Place, search_path: str = "") -> None:
+    def __init__(self, place: Place, search_path: str = "", moved: Iterable[str] = ()) -> None:
+        """`moved`: moves of files on record; a file is looked for where it is now, under the name it had before."""
         self.place = place
+        self.moved: dict[str, str] = {}
+        if moved:
+            from projectmem_gate.moves import renames
+
+            self.moved = renames(moved)
         self.search_path = search_path
         self._marks: dict[str, str] = {}
         self._head: str | None = None
@@ -72,7 +78,12 @@ class Disk:
         """The mark of a root-relative or absolute path."""
         found = self._marks.get(path)
         if found is None:
-            found, cost = _mark(os.path.join(self.place.root, path), self._budget)
+            where = path
+            if self.moved:
+                from projectmem_gate.moves import now
+
+                where = now(path, self.moved)
+            found, cost = _mark(os.path.join(self.place.root, where), self._budget)
             self._budget -= cost
             self._marks[path] = found
         return found

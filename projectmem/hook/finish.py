@@ -24,7 +24,7 @@ RECENT_EDITS_MAX = 16
 def finish(place: Place, state: Snapshot, payload: Payload, now: int) -> dict[str, Any] | None:
     """Record what became of the payload's calls, once each. Speaks only of failures that no earlier event could speak of."""
     fresh = _fresh(state, payload, payload.calls, now)
-    said = _words(state, payload)
+    said = words(state, payload)
     if not fresh:
         if payload.kind == "batch":  # every call failed and was told already; the turn is over all the same
             end_turn(state, payload.session, turn_of(state, payload.session) + 1)
@@ -41,7 +41,7 @@ def catch_up(place: Place, state: Snapshot, payload: Payload, now: int) -> None:
         _record(place, state, payload, fresh, now, [])
 
 
-def _words(state: Snapshot, payload: Payload) -> list[str]:
+def words(state: Snapshot, payload: Payload) -> list[str]:
     """Warnings that the harness took no word of before the call."""
     if payload.adapter.WARNS_BEFORE or not payload.adapter.context(payload.event, "x"):
         return []
@@ -125,7 +125,7 @@ def _draft(place: Place, state: Snapshot, call: Call, before: dict[str, Any], no
     from projectmem.hook.drafts import finished_draft
     from projectmem.hook.state import identified, redactor
 
-    action = identified(place, call)
+    action = identified(place, call, state.moves())
     call["output"] = redactor(place).text(sanitize(call["output"]))  # a client cuts long output in the middle of a character
     outcome = seen_again(state, call, action, judged(call, action, before))
     if call["duration_ms"] is None and isinstance(before.get("t0"), int):
@@ -176,7 +176,7 @@ def disk_facts(place: Place, state: Snapshot, action: Action, outcome: Outcome, 
 
     edits = [c.subject for c in state.changes(now - RECENT_EDITS_US, RECENT_EDITS_MAX) if c.type == "edit" and c.subject]
     tools, variables = surroundings.programs_of(action), surroundings.variables_of(action, output)
-    return Disk(place, env("PATH")).record(action, output, edits, tools=tools, variables=variables)
+    return Disk(place, env("PATH"), state.moves()).record(action, output, edits, tools=tools, variables=variables)
 
 
 def _spoken(place: Place, state: Snapshot, call: Call, action: Action, now: int) -> list[str]:
@@ -192,7 +192,7 @@ def _spoken(place: Place, state: Snapshot, call: Call, action: Action, now: int)
     if getattr(policy, "mode", "") == "observe":
         return []
     asker = Session(call["session"], call["agent"], call["harness"], call["call"], turn_of(state, call["session"]))
-    decision, _, _ = assess(state, action, asker, Disk(place, env("PATH")), policy, now)
+    decision, _, _ = assess(state, action, asker, Disk(place, env("PATH"), state.moves()), policy, now)
     if decision.verdict == "allow" or not decision.reason:
         return []
     from projectmem_gate.reason import told_afterwards

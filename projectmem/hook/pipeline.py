@@ -80,11 +80,12 @@ def _told(place: Place, payload: Payload, reply: Answer, wrong: str) -> Answer:
 
 def _may_object(place: Place, call: Call, now: int) -> bool:
     """False only where it is certain that nothing on record can object; the note for the event after the call is left then."""
-    from projectmem_gate.hints import raw_words
     from projectmem_projections.quick import nothing_objects
 
+    from projectmem.hook.spelling import input_words
+
     snapshot = f"{place.home}/projections/gate.sqlite"
-    return not nothing_objects(snapshot, place.home, raw_words(call["input"]), call["session"], call["call"], now)
+    return not nothing_objects(snapshot, place.home, input_words(call, place.root), call["session"], call["call"], now)
 
 
 def note(state: Snapshot, call: Call, data: dict[str, Any]) -> None:
@@ -103,10 +104,10 @@ def _check(place: Place, state: Snapshot, payload: Payload, call: Call, now: int
     from projectmem.hook.state import identified, keep_word, policy_hash, policy_of, record, turn_in
     from projectmem.place import env
 
-    action = identified(place, call)
+    action = identified(place, call, state.moves())
     asker = Session(call["session"], call["agent"], call["harness"], call["call"], turn_in(state, payload))
     policy = policy_of(state)
-    disk = Disk(place, env("PATH"))
+    disk = Disk(place, env("PATH"), state.moves())
     for _ in range(READS_MAX):
         cursor = state.cursor()
         decision, facts, records = assess(state, action, asker, disk, policy, now)

@@ -8,6 +8,7 @@ from projectmem_projections.snapshot import Snapshot
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from projectmem_gate.model import Action
@@ -21,6 +22,7 @@ BUSY_MS = 1_000  # parallel calls write at the same time; waiting is better than
 INLINE_BYTES = 512 << 10  # what is folded in before a call: about 30 ms; more is left to a process of its own
 CATCH_UP_EVENTS = 20_000  # about two seconds' worth; a command shows that it waits for the rest
 
+opener: Callable[..., Snapshot] = Snapshot  # a resident process keeps what it opens: serve/kept.py
 _redactors: dict[str, Redactor] = {}
 _mended: dict[str, str] = {}
 
@@ -73,7 +75,7 @@ def mended(place: Place) -> str:
 def _opened(place: Place, path: str, folder: str, patient: bool) -> Snapshot:
     if not os.path.isdir(folder):
         os.makedirs(folder, 0o700, exist_ok=True)
-    state = Snapshot(path, busy_ms=BUSY_MS)
+    state = opener(path, busy_ms=BUSY_MS)
     try:
         _follow(place, state, patient)
     except BaseException:
@@ -182,8 +184,11 @@ def redactor(place: Place) -> Redactor:
     return found
 
 
-def identified(place: Place, call: Call) -> Action:
-    """The call's action. Secrets in its input are replaced first, in place, so that recording and checking see the same."""
+def identified(place: Place, call: Call, moved: Sequence[str] = ()) -> Action:
+    """The call's action. Secrets in its input are replaced first, in place, so that recording and checking see the same.
+
+    moved  the moves of files on record (`moves()` of the state): a file that was moved has the name it had before
+    """
     from projectmem_gate.identify import identify
 
     from projectmem.hook.naming import naming
@@ -191,4 +196,9 @@ def identified(place: Place, call: Call) -> Action:
     if not call.get("redacted"):
         call["input"] = redactor(place).tree(call["input"])
         call["redacted"] = True
-    return identify(call["tool"], call["input"], root=place.root, cwd=call["cwd"], harness=call["harness"], **naming(place))
+    names = naming(place)
+    if moved:
+        from projectmem_gate.moves import renames
+
+        names = {**names, "renames": renames(moved)}
+    return identify(call["tool"], call["input"], root=place.root, cwd=call["cwd"], harness=call["harness"], **names)

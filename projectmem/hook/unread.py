@@ -41,6 +41,9 @@ class Unread:
     def changes(self, since: int, limit: int = 64, paths: Any = ()) -> list[Any]:
         return []
 
+    def moves(self) -> list[str]:
+        return []
+
     def ok_after(self, family: str, at: int, limit: int = 8) -> list[Any]:
         return []
 

@@ -187,9 +187,9 @@ class _Erased:
 
 
 def _draft(place: Place, call: Call, earlier: Earlier) -> dict[str, Any]:
-    action = identified(place, call)
-    call["output"] = redactor(place).text(call["output"])
     earlier.at = call["at"]
+    action = identified(place, call, earlier.moves())
+    call["output"] = redactor(place).text(call["output"])
     outcome = seen_again(earlier, call, action, judged(call, action, {}))
     draft = finished_draft(call, action, outcome, {}, at=call["at"], origin="import", source="backfill")
     earlier.learn(draft)

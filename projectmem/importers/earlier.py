@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from projectmem_gate import history
+from projectmem_gate import history, moves
 from projectmem_projections.fold import fold_event
 
 Entry = dict[str, Any]
@@ -25,6 +25,7 @@ class Earlier:
     def __init__(self, recorded: Any = None) -> None:
         self._recorded = recorded
         self._own: dict[str, list[Entry]] = {}
+        self._moves: list[tuple[int, str]] = []
         self._read = 0
         self.at = 0  # of the call that is asked about
 
@@ -38,11 +39,18 @@ class Earlier:
                 found[key] = older
         return found
 
+    def moves(self) -> list[str]:
+        """What was moved before: on record, then as it was read."""
+        recorded = self._recorded.moves() if self._recorded is not None else []
+        return [*recorded, *(subject for at, subject in sorted(self._moves) if at <= self.at)]
+
     def learn(self, draft: Mapping[str, Any]) -> None:
         """Take in the draft of a call that ended."""
         self._read += 1
         event = {**draft, "id": "", "stream": "import", "seq": self._read}
         for op in fold_event(event):
-            if op[0] == "entry" and op[2]["t"] in ("fail", "ok"):
+            if op[0] == "touch" and op[1] == moves.TYPE:
+                self._moves.append((op[3], op[2]))
+            elif op[0] == "entry" and op[2]["t"] in ("fail", "ok"):
                 _, key, entry = op
                 self._own[key] = history.merge(self._own.get(key, ()), entry)

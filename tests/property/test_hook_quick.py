@@ -19,7 +19,6 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from projectmem_gate.hints import raw_words
 from projectmem_gate.model import Session
 from projectmem_gate.policy import DEFAULT
 from projectmem_logs.home import init_home
@@ -28,6 +27,7 @@ from projectmem_projections.snapshot import Snapshot
 
 from projectmem.hook.entry import respond
 from projectmem.hook.judge import Unchanged, assess
+from projectmem.hook.spelling import input_words
 from projectmem.hook.state import identified
 from projectmem.place import find, locate
 
@@ -54,8 +54,9 @@ class Project:
         """Record a failure of the call, as the client tells of it."""
         self.calls += 1
         self.now += 1_000_000
-        fields = {"session_id": "one", "cwd": cwd or self.root, "hook_event_name": "PostToolUseFailure", "tool_name": tool}
+        fields: dict[str, Any] = {"session_id": "one", "cwd": cwd or self.root, "hook_event_name": "PostToolUseFailure"}
         fields |= {
+            "tool_name": tool,
             "tool_input": given_input,
             "tool_use_id": f"t{self.calls}",
             "error": "Exit code 3\nfatal: no",
@@ -66,12 +67,12 @@ class Project:
     def missed(self, tool: str, given_input: Any, cwd: str = "") -> bool:
         """Whether the gate has a record of the input that the filter hides. Also of what JSON makes of it on the way."""
         given_input = json.loads(json.dumps(given_input))
-        words = raw_words(given_input)
+        call: Any = {"tool": tool, "input": given_input, "cwd": cwd or self.root, "harness": "claude-code"}
+        words = input_words(call, self.root)
         if not nothing_objects(self.snapshot, self.place.home, words, "two", "", self.now):
             return False
-        call = {"tool": tool, "input": given_input, "cwd": cwd or self.root, "harness": "claude-code"}
         with Snapshot(self.snapshot) as state:
-            action = identified(self.place, call)
+            action = identified(self.place, call, state.moves())
             return bool(assess(state, action, Session("two", harness="claude-code"), Unchanged(), DEFAULT, self.now)[2])
 
 
