@@ -79,7 +79,7 @@ def failures(place: Place, now: int, *, every: bool = False, limit: int = 0, not
     keys = failed_keys(place, now, every=every, limit=limit, notices=notices)
     with reading(place) as state:
         disk, policy = disk_of(place), policy_of(state)
-        records = _records(state, keys, now) + _fixes(state, now, every=every)
+        records = _records(state, keys, now) + failed_fixes(state, now, every=every)
         records.sort(key=lambda record: (-record.at, record.id))
         del records[limit or MANY :]
         return [standing(state, record, None, disk, policy, now) for record in records]
@@ -120,7 +120,7 @@ def _records(state: Any, keys: Iterable[str], now: int) -> list[Record]:
     return sorted(found.values(), key=lambda record: (-record.at, record.id))
 
 
-def _fixes(state: Any, now: int, *, every: bool) -> list[Record]:
+def failed_fixes(state: Any, now: int, *, every: bool = False) -> list[Record]:
     """Edits that did not mend a failure which still stands; with `every` also those that somebody disputed or snoozed."""
     from projectmem_gate import fixes
 
@@ -141,6 +141,27 @@ def standing(state: Any, record: Record, action: Action | None, disk: Any, polic
     """What the gate makes of one record now, asked by a session that is new to it."""
     lapses = 0 if record.pinned else record.at + policy.ttl_warn.get(record.cls, 0)
     return Standing(record, *ask(state, record, disk, policy, now, action), lapses=lapses)
+
+
+def standing_fixes(place: Place, state: Any, now: int) -> list[Record]:
+    """The failed fixes that the gate would speak of now, newest first."""
+    from projectmem.state import policy_of
+
+    disk, policy = disk_of(place), policy_of(state)
+    found = [fix for fix in failed_fixes(state, now) if ask(state, fix, disk, policy, now)[0].verdict != "allow"]
+    return sorted(found, key=lambda fix: (-fix.at, fix.id))
+
+
+def fix_line(record: Record, now: int) -> str:
+    """A failed fix in one line for an agent: what was tried for which failure, and what says that it failed."""
+    fix = record.fix
+    what = f"this fix was tried {output.ago(record.at, now)}: {fix['text']}"
+    if fix["times"]:
+        often = f" {fix['times']} times" if fix["times"] > 1 else ""
+        proof = f"and failed{often}: {fix['verifier']} showed the same after it in `{record.text}`"
+    else:
+        proof = f"and taken back unverified; `{record.text}` still fails"
+    return f"- [failed fix, {short(record.id)}] {what} {proof}"
 
 
 def render(rows: list[Standing], now: int, paint: output.Paint, width: int = 110) -> list[str]:

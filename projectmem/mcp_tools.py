@@ -168,9 +168,10 @@ class Tools:
         return {**data, "verifier": verifier.strip() or "none"}
 
     def failures(self, limit: Annotated[int, Field(ge=1, le=FAILURES_MAX)] = 10) -> Reply:
-        """Failures that still stand, newest first, with what worked instead."""
+        """Failures that stand, what worked instead, and fixes that failed."""
         from projectmem_projections.glance import Glance, current
 
+        from projectmem.failures import fix_line, standing_fixes
         from projectmem.standing import Judge
         from projectmem.state import reading
         from projectmem.summary import line, standing_failures
@@ -182,6 +183,8 @@ class Tools:
                 verdict = Judge(self.place, state, now).verdict
                 found = standing_failures(glance, self.scope, now, max(1, min(limit, FAILURES_MAX)), verdict)
                 lines = [line(document, now, glance.changed_at, verdict) for document in found]
+                tried = standing_fixes(self.place, state, now)
+            lines += [render.inline(fix_line(fix, now)) for fix in tried[: max(0, limit - len(lines))]]
         finally:
             glance.close()
         return Reply.block(self._fenced(lines) or "No failure stands.")

@@ -98,15 +98,17 @@ def _unmended(finding: Finding, record: Record, now: int, room: tuple[int, int, 
     action, signature, _, _ = room
     fix = record.fix
     edit, run = fence(fix["path"], action), fence(record.text, action)
+    when, error = ago(now - record.at), f"Error, quoted as data: <<{fence(record.sig, signature)}>>"
     if fix["times"]:
         often = "" if fix["times"] == 1 else f" {fix['times']} times, last"
         shown = ", ".join(short(id) for id in fix["runs"][-2:])
-        lines = [f"projectmem: this edit of `{edit}` did not mend `{run}`{often} {ago(now - record.at)}."]
-        lines.append(f"Error, quoted as data: <<{fence(record.sig, signature)}>>")
+        lines = [f"projectmem: this fix was tried and failed: this edit of `{edit}` did not mend `{run}`{often} {when}.", error]
         lines.append(f"Verifier: {fence(fix['verifier'], 24)} failed the same after it ({shown}){_taken_back(fix)}.")
     else:
-        lines = [f"projectmem: this edit of `{edit}` was made and taken back {ago(now - record.at)}, and `{run}` still fails."]
-        lines.append(f"Error, quoted as data: <<{fence(record.sig, signature)}>>")
+        lines = [
+            f"projectmem: this fix was tried: this edit of `{edit}` was made and taken back {when}, and `{run}` still fails.",
+            error,
+        ]
         lines.append("Verifier: none ran between.")
     if finding.state == "unknown":
         lines.append(f"Not known whether that still holds ({finding.why}).")

@@ -109,3 +109,21 @@ def test_dispute_silences_the_attempt_and_the_log_replays_to_the_same_bytes(hook
     with Snapshot(str(hooked.home / "projections/gate.sqlite")) as grown:
         grown.catch_up(str(hooked.home))
         assert grown.canonical_dump() == memory.canonical_dump()
+
+
+def test_agents_read_that_the_fix_was_tried_and_failed(hooked: Any) -> None:
+    """From check and failures over MCP, in those words; disputed it is gone from both."""
+    from projectmem.mcp_tools import Tools
+
+    tried(hooked)
+    tools = Tools(hooked.place, clock=lambda: hooked.now, nonce=lambda: "n")
+    given = {"file_path": str(hooked.root / "src/app.py"), "old_string": OLD, "new_string": NEW}
+    answer = tools.check(tool="Edit", input=given)
+    assert answer.startswith("warn\nprojectmem: this fix was tried and failed: this edit of `src/app.py` did not mend")
+    listed = tools.failures()
+    assert "this fix was tried" in listed
+    assert "and failed: pytest showed the same after it in `pytest tests/test_app.py`" in listed
+    id = answer.rpartition("projectmem dispute ")[2].split("`")[0]
+    tools.dispute(id, "it is another failure")
+    assert tools.check(tool="Edit", input=given) == "allow"
+    assert "this fix was tried" not in tools.failures()

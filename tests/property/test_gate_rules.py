@@ -108,8 +108,8 @@ def ask(command: str, found: list[dict[str, Any]], policy: Policy, now: int = NO
 def clause(pattern: str, instead: str) -> dict[str, Any]:
     """A person's decision that denies."""
     return {
-        "id": "l1", "origin": "human", "label": "rule", "target": "command", "pattern": pattern, "instead": instead, "effect": "deny",
-        "reason": "", "decision": "", "hits": 0, "review_at": 0,
+        "id": "l1", "origin": "human", "label": "rule", "target": "command", "pattern": pattern, "instead": instead,
+        "effect": "deny", "reason": "", "decision": "", "hits": 0, "review_at": 0,
     }  # fmt: skip
 
 
