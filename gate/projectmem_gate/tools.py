@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 _KINDS = {
     "sh": """bash shell execcommand localshell localshellcall shellcommand runshellcommand runcommand runincommandline executebash
         executecommand executebashcommand terminal runterminalcmd runinterminal execute cmdrunaction command powershell pwsh
-        shelltool bashtool unifiedexec containerexec monitor zsh sh runbash""",
+        shelltool bashtool unifiedexec containerexec monitor zsh sh runbash runcommands""",
     "code": "exec",
     "edit": """edit multiedit strreplace replace strreplaceeditor strreplacebasededittool editfile replaceinfile searchreplace
-        fileeditor insert edittool replacestringinfile multireplacestringinfile inserteditintofile texteditor editblock""",
+        fileeditor editor insert edittool replacestringinfile multireplacestringinfile inserteditintofile texteditor editblock""",
     "write": "write writefile create createfile writetofile newfile savefile filewrite overwrite",
     "patch": "applypatch patch applydiff unifieddiff",
     "fetch": "webfetch fetch readurl fetchurl fetchwebpage urlfetch browse",

@@ -22,23 +22,31 @@ if TYPE_CHECKING:
     from projectmem.hook.payload import Adapter, Payload
     from projectmem.place import Place
 
+MUST_ANSWER = ("cursor", "preToolUse")  # where silence was reported to block every call
 MAX_INPUT_BYTES = 32 << 20  # a batch of images is a few MB; more is a mistake
 
 
 def main(argv: list[str], stdin: IO[bytes] | None = None, stdout: IO[bytes] | None = None) -> int:
     """Answer one call of the hook. `argv` is [harness, event]. Returns 0, whatever happens."""
+    said = False
     try:
-        if places.switched_off():
-            return 0
-        source = sys.stdin.buffer if stdin is None else stdin
-        reply = respond(argv, source.read(MAX_INPUT_BYTES + 1), time.time_ns() // 1000)
-        if reply is not None:
-            sink = sys.stdout.buffer if stdout is None else stdout
-            sink.write(encode(reply).encode("utf-8", "backslashreplace"))  # a lone surrogate becomes its JSON escape
-            sink.flush()
+        if not places.switched_off():
+            source = sys.stdin.buffer if stdin is None else stdin
+            reply = respond(argv, source.read(MAX_INPUT_BYTES + 1), time.time_ns() // 1000)
+            if reply is not None:
+                _write(encode(reply).encode("utf-8", "backslashreplace"), stdout)  # a lone surrogate becomes its JSON escape
+                said = True
     except BaseException as exc:  # nothing may leave here but exit code 0
         _complain(os.getcwd, f"{type(exc).__name__}: {exc}")
+    if not said and tuple(argv[:2]) == MUST_ANSWER:
+        _write(b'{"permission":"allow"}', stdout)
     return 0
+
+
+def _write(data: bytes, stdout: IO[bytes] | None) -> None:
+    sink = sys.stdout.buffer if stdout is None else stdout
+    sink.write(data)
+    sink.flush()
 
 
 def run() -> None:

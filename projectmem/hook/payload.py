@@ -47,6 +47,11 @@ ADAPTERS = {
     "qwen": "qwen",
     "copilot": "copilot",
     "opencode": "opencode",
+    "droid": "droid",
+    "cline": "cline",
+    "pi": "pi",
+    "openhands": "openhands",
+    "cursor": "cursor",
 }
 
 

@@ -64,6 +64,12 @@ def prompt(place: Place, state: Snapshot, payload: Payload, now: int) -> Answer:
     """A background command's end is recorded as the end of its call; a person's prompt may recall something."""
     ended = payload.adapter.HARNESS == CLAUDE and _background(payload, state)
     if not ended:
+        from projectmem.hook.finish import words
+
+        said = words(state, payload)  # a warning that no event could take before outranks what may be of use
+        if said:
+            found: Answer = payload.adapter.context(payload.event, "\n".join(said))
+            return found
         return recalled(place, state, payload, now)
     call, started = ended
     if call is not None and not state.seen(payload.session, call["call"]):

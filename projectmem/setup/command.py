@@ -41,6 +41,8 @@ try:
 except Exception:
     if sys.argv[-1] == "SessionStart":
         print({gone!r})
+    elif sys.argv[-2:] == ["cursor", "preToolUse"]:
+        print('{{"permission":"allow"}}')
 else:
     run()
 """

@@ -1,0 +1,50 @@
+"""pi's side of the hook. Its extension (setup/pi_extension.py) sends payloads of the shape below and acts on the answer.
+
+Measured on the real client (0.73.1): an extension refuses with `{block, reason}`, which the model reads; one that throws refuses
+too. `tool_result` tells of every outcome, failed edits and exit codes included, and takes more content.
+
+payload  {"session_id", "cwd", "call_id", "tool", "args", "output", "is_error"}, as far as the event has them
+answer   {"deny": reason} | {"context": text} | {"message": text}, together where they are
+"""
+
+from __future__ import annotations
+
+from projectmem.hook.opencode import answer, refuses, with_message
+from projectmem.hook.payload import begun, call_of, checked, errored, exited, head_and_tail, number_after, text_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from projectmem.hook.payload import Answer, Payload
+
+__all__ = ["BATCHES", "EVENTS", "HARNESS", "WARNS_BEFORE", "answer", "context", "parse", "refuses", "with_message"]
+
+HARNESS = "pi"
+BATCHES = WARNS_BEFORE = False
+PRE, POST, START, END = "tool_call", "tool_result", "session_start", "session_shutdown"
+EVENTS = (PRE, POST, START, END)
+_KINDS = {PRE: "pre", POST: "post", START: "start", END: "end"}
+_EXIT = "Command exited with code"
+
+
+def parse(event: str, raw: Any) -> Payload:
+    """The payload of `event`. Raises ValueError naming what is wrong with it."""
+    payload = checked(begun(event, _KINDS, raw))
+    if event in (PRE, POST):
+        call = call_of(payload, HARNESS, raw.get("tool"), raw.get("args"), text_of(raw, "call_id"))
+        payload.calls = [call]
+        text = text_of(raw, "output")
+        code = number_after(text[-200:], _EXIT) if call["tool"] == "bash" and raw.get("is_error") is True else None
+        if event == POST and code is not None:
+            exited(call, code, text.rpartition(_EXIT)[0].rstrip("\n"))
+        elif event == POST and raw.get("is_error") is True:
+            errored(call, text)
+        elif event == POST:
+            call["output"], call["is_error"] = head_and_tail(text), False
+    return payload
+
+
+def context(event: str, text: str) -> Answer:
+    """Text for the model beside what happens anyway; None for no text, or at an event that takes none."""
+    return {"context": text} if text and event == POST else None
