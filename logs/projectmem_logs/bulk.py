@@ -5,81 +5,154 @@ orjson, OpenSSL's SHA-256 and threads are too heavy to import in the hook. A con
 
 from __future__ import annotations
 
+import enum
 import gc
-from binascii import hexlify
+import marshal
+import math
 from collections.abc import Callable, Sequence
 from hashlib import sha256
-from struct import iter_unpack
 from threading import Thread
 from typing import Any
 
 import orjson
 
-from .canonical import MAX_DEPTH, canonical_text
-from .envelope import MAX_LINE, VERSION, actor, actor_text, check_draft
+from .canonical import canonical_text, fits
+from .envelope import ACTOR_FIELDS, ID_BYTES, MAX_CAUSES, MAX_LINE, SALT_BYTES, VERSION, actor, actor_text, check_draft
 from .errors import EventError
+from .sweep import DEEPER, no_floats
 
-# actor, its text up to the value of `at`, at, causes, their text up to the value of `data`, kind, data, their canonical bytes
-Encoded = tuple[dict[str, str], bytes, int, list[str], bytes, str, dict[str, Any], bytes]
+# Who and what, the same for many events: actor, kind, the text of a line up to the value of `at`, and from `kind` to `left`.
+Run = tuple[dict[str, str], str, str, str]
+# The run, at, causes, data, and the canonical bytes of data.
+Encoded = tuple[Run, int, list[str], dict[str, Any], bytes]
 
 _OPTIONS = (
     orjson.OPT_SORT_KEYS | orjson.OPT_STRICT_INTEGER | orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
     | orjson.OPT_PASSTHROUGH_SUBCLASS
 )  # fmt: skip
-_PLAIN = frozenset((str, int, bool, type(None)))
-_NESTED = frozenset((dict, list, tuple))
-_KNOWN = _PLAIN | _NESTED
-_NO_CAUSES = b',"causes":[],"data":'
-_VARIANT = 2 << 62
+_BLOCK = 64  # payloads encoded at a time: they stay in the processor's cache
+_FEW = 4  # so many payloads are not worth the preparations
+_MARK = 2**52 + 7  # between payloads; where one holds it too, the pieces are too many and each is encoded alone
+_SPLIT = b",%d," % _MARK
+_CUT = len(DEEPER) + 1
+_RUNS_MAX = 4_096
 _AROUND = 1_024  # bytes of a line besides its data, actor and causes: more than there ever are
-_NEW = sha256()  # copied and fed: cheaper than making one
+_LONG = MAX_LINE - 40 * MAX_CAUSES - 10_000  # bytes of data that fit whatever is around them
+_STEP = SALT_BYTES + ID_BYTES
+_VARIANT = bytes(0x80 | byte & 0x3F for byte in range(256))
+_runs: dict[tuple[Any, ...], Run] = {}
+_FRACTIONS = [f"{us * 4096 // 1000:03x}-" for us in range(1000)]
 
 
 def prepare_many(drafts: Sequence[Any], now: int) -> list[Encoded]:
     """`envelope.prepare` of every draft. Raises as it does, before anything is written."""
     out: list[Encoded] = []
-    actors: dict[int, tuple[dict[str, str], bytes]] = {}
-    with _Uncollected():
-        for draft in drafts:
-            kind, at, causes, data = check_draft(draft, now)
-            given = draft.get("actor") or {}
-            known = actors.get(id(given))
-            if known is None:
-                who = actor(given, kind)
-                known = actors[id(given)] = who, f'{{"actor":{actor_text(who)},"at":'.encode()
-            text = b',"causes":["' + '","'.join(causes).encode() + b'"],"data":' if causes else _NO_CAUSES
-            raw = _encode(data)
-            if len(raw) + len(known[1]) + len(text) > MAX_LINE - _AROUND:
-                raise EventError(f"{kind}: the event is longer than {MAX_LINE:,} bytes; shorten its data")
-            out.append((known[0], known[1], at, causes, text, kind, data, raw))
+    for begin in range(0, len(drafts), _BLOCK):
+        block = drafts[begin : begin + _BLOCK]
+        out += _quickly(block, now) or [_carefully(draft, now) for draft in block]
     return out
 
 
-def _encode(data: dict[str, Any]) -> bytes:
-    if _fits(data):
+def _quickly(block: Sequence[Any], now: int) -> list[Encoded]:
+    """A block of drafts, or nothing at all where one is not plainly right."""
+    runs, ats, causes, payloads = [], [], [], []
+    last = last_kind = run = None
+    try:
+        for draft in block:
+            kind, at, because, data = check_draft(draft, now)
+            given = draft.get("actor")
+            if run is None or given is not last or kind != last_kind:
+                run, last, last_kind = _run(given, kind), given, kind
+            runs.append(run)
+            ats.append(at)
+            causes.append(because)
+            payloads.append(data)
+        raws = _encode(payloads) if _TRUSTED else []
+    except EventError:
+        return []
+    if len(raws) != len(payloads) or max(map(len, raws)) > _LONG:
+        return []
+    return list(zip(runs, ats, causes, payloads, raws, strict=True))
+
+
+def _run(given: Any, kind: str) -> Run:
+    """Made once for each actor and kind, as far as a few thousand of them go."""
+    key = (kind, *given.items()) if type(given) is dict and len(given) == len(ACTOR_FIELDS) else ()
+    run = _runs.get(key)
+    if run is None:
+        who = actor(given or {}, kind)
+        run = who, kind, f'{{"actor":{actor_text(who)},"at":', f'","kind":"{kind}","left":'
+        if key and who == given:  # text, and no longer than it may be
+            if len(_runs) >= _RUNS_MAX:
+                _runs.clear()
+            _runs[key] = run
+    return run
+
+
+def _carefully(draft: Any, now: int) -> Encoded:
+    """One draft as `envelope.prepare` takes it: what is wrong is named, in the same order."""
+    kind, at, causes, data = check_draft(draft, now)
+    run = _run(draft.get("actor"), kind)
+    raw = canonical_text(data).encode()
+    if len(raw) + len(run[2].encode()) + 39 * len(causes) > MAX_LINE - _AROUND:
+        raise EventError(f"{kind}: the event is longer than the limit of {MAX_LINE:,} bytes; shorten its data")
+    return run, at, causes, data, raw
+
+
+def _encode(payloads: list[dict[str, Any]]) -> list[bytes]:
+    """The canonical bytes of each payload, or nothing at all where that is not plain.
+
+    orjson refuses most of what canonical JSON cannot hold: integers beyond 2**53, keys and values of other types, what is not
+    Unicode, and, laid as deep as here, what is nested too deep. What it would write all the same is looked for: floats in
+    its text, but for those it writes as null, which marshal spells out; and values of special classes, which marshal refuses.
+    """
+    try:
+        if len(payloads) < _FEW:
+            return [orjson.dumps(data, option=_OPTIONS) for data in payloads if fits(data)]
+        text, raws = _written(payloads)
+        if len(raws) != len(payloads) or not _spelled(payloads, b"null" in text):
+            return []
+    except (TypeError, ValueError, orjson.JSONEncodeError):
+        return []
+    if no_floats(text) or all(no_floats(raw) or fits(data) for raw, data in zip(raws, payloads, strict=True)):
+        return raws
+    return []
+
+
+def _written(payloads: list[dict[str, Any]]) -> tuple[bytes, list[bytes]]:
+    """What orjson makes of payloads, together and one by one."""
+    nested: Any = [_MARK] * (2 * len(payloads) - 1)
+    nested[::2] = payloads
+    for _ in DEEPER:
+        nested = [nested]
+    text = orjson.dumps(nested, option=_OPTIONS)
+    return text, text[_CUT:-_CUT].split(_SPLIT)
+
+
+def _spelled(payloads: Any, nulls: bool) -> bool:
+    """False, or ValueError, when values of special classes are in `payloads` or, if any is written as null, NaN or infinity."""
+    if not nulls:
+        return bool(marshal.dumps(payloads))
+    spelled = marshal.dumps(payloads, 1)  # numbers as text
+    return b"f\x03nan" not in spelled and b"f\x03inf" not in spelled and b"f\x04-inf" not in spelled
+
+
+class _Odd(enum.Enum):
+    ONE = 1
+
+
+def _marshal_tells() -> bool:
+    """Whether this interpreter's marshal takes exact built-in types only, and spells what is no number."""
+    for odd in (_Odd.ONE, type("text", (str,), {})("a"), type("number", (int,), {})(1), object()):
         try:
-            return b"".join((orjson.dumps(data, option=_OPTIONS), b""))  # a copy of its own size: orjson's is cut from a page
-        except (TypeError, orjson.JSONEncodeError):
-            pass  # the slow way takes it, or says what is wrong and where
-    return canonical_text(data).encode()
+            marshal.dumps([{"a": odd}])
+        except ValueError:
+            continue
+        return False
+    return _spelled([{"a": None}], True) and not any(_spelled([{"a": [x]}], True) for x in (math.nan, math.inf, -math.inf))
 
 
-def _fits(data: dict[str, Any]) -> bool:
-    """True when orjson's form of `data` is the canonical one, or it refuses: level by level, many types at a time."""
-    level: list[Any] = [data]
-    for _ in range(MAX_DEPTH):
-        below: list[Any] = []
-        for value in level:
-            inner = value.values() if type(value) is dict else value
-            types = {*map(type, inner)}
-            if not types <= _PLAIN:
-                if not types <= _KNOWN:
-                    return False
-                below += [x for x in inner if type(x) in _NESTED]
-        if not below:
-            return True
-        level = below
-    return False
+_TRUSTED = _marshal_tells()  # where not, every event goes the careful way
 
 
 def batches(encoded: Sequence[Encoded], size_max: int) -> list[Sequence[Encoded]]:
@@ -89,7 +162,7 @@ def batches(encoded: Sequence[Encoded], size_max: int) -> list[Sequence[Encoded]
     begin = size = 0
     end = len(encoded) - 2
     for i, one in enumerate(encoded):
-        size += len(one[7]) + 700
+        size += len(one[4]) + 700
         if size >= size_max or i >= end:
             out.append(encoded[begin : i + 1])
             begin, size = i + 1, 0
@@ -111,48 +184,53 @@ def seal_many(
     """As `envelope.seal_all`, and the last record's id and hash besides; without `events` their list stays empty."""
     ms, us = divmod(ts, 1000)  # ids are made a microsecond apart, as envelope.seal_all does
     start = _millisecond(ms)
-    scope_part, end_part = f',"scope":{scope_text},"seq":'.encode(), f',"stream":"{stream}","ts":{ts},"v":{VERSION}}}'.encode()
-    kinds: dict[str, bytes] = {}
+    salts, at_rand, at_hex = rand.hex(), 0, 0
+    shifted = bytearray((int.from_bytes(rand, "big") >> 2).to_bytes(len(rand), "big"))  # as uuid7 takes them
+    shifted[SALT_BYTES::_STEP] = shifted[SALT_BYTES::_STEP].translate(_VARIANT)
+    bits = shifted.hex()
+    batch_part, scope_part = f',"batch":{first},"causes":', f',"scope":{scope_text},"seq":'
+    end_part = f',"stream":"{stream}","ts":{ts},"v":{VERSION}}}'
     made: list[dict[str, Any]] = []
     lines: list[bytes] = []
-    last, left, seq, id = prev.encode(), len(batch), first - 1, b""
-    with _Uncollected():
-        for one, (salt, bits) in zip(batch, iter_unpack(">16sQ2x", rand), strict=True):
-            who, head, at, causes, text, kind, data, raw = one
-            left -= 1
-            seq += 1
-            low = b"%016x" % (_VARIANT | bits >> 2)
-            id = b"%b%03x-%b-%b" % (start, us * 4096 // 1000, low[:4], low[4:])
-            us += 1
-            if us == 1000:
-                ms, us = ms + 1, 0
-                start = _millisecond(ms)
-            digest, whole = _NEW.copy(), _NEW.copy()
-            digest.update(salt + raw)
-            digest_hex = hexlify(digest.digest())
-            before = b'%b%d,"batch":%d%b' % (head, at, first, text)
-            named = kinds.get(kind) or kinds.setdefault(kind, kind.encode())
-            middle = b',"id":"%b","kind":"%b","left":%d,"prev":"%b"' % (id, named, left, last)
-            after = b"%b%d%b" % (scope_part, seq, end_part)
-            whole.update(b'%b,"digest":"%b"%b%b' % (before[:-8], digest_hex, middle, after))
-            hash = hexlify(whole.digest())
-            salt_hex = hexlify(salt)
-            lines.append(
-                b'%b%b,"digest":"%b","hash":"%b"%b,"salt":"%b"%b\n' % (before, raw, digest_hex, hash, middle, salt_hex, after)
-            )
-            if events:
-                made.append({
-                    "v": VERSION, "id": id.decode(), "stream": stream, "seq": seq, "batch": first, "left": left, "ts": ts,
-                    "at": at, "kind": kind, "scope": dict(scope), "actor": who, "causes": causes, "data": data,
-                    "salt": salt_hex.decode(), "digest": digest_hex.decode(), "prev": last.decode(), "hash": hash.decode(),
-                })  # fmt: skip
-            last = hash
-    return made, b"".join(lines), id.decode(), last.decode()
+    add = lines.append
+    left, seq, id, last = len(batch), first, "", prev
+    for (who, kind, head, kind_part), at, causes, data, raw in batch:
+        left -= 1
+        at_id = at_hex + 2 * SALT_BYTES
+        salt = salts[at_hex:at_id]
+        id = f"{start}{_FRACTIONS[us]}{bits[at_id : at_id + 4]}-{bits[at_id + 4 : at_id + 16]}"
+        digest = sha256(rand[at_rand : at_rand + SALT_BYTES] + raw).hexdigest()
+        before = f"{head}{at}{batch_part}{_list(causes) if causes else '[]'}"
+        middle = f',"id":"{id}{kind_part}{left},"prev":"{last}"'
+        after = f"{scope_part}{seq}{end_part}"
+        hash = sha256(f'{before},"digest":"{digest}"{middle}{after}'.encode()).hexdigest()
+        add(f'{before},"data":'.encode())
+        add(raw)
+        add(f',"digest":"{digest}","hash":"{hash}"{middle},"salt":"{salt}"{after}\n'.encode())
+        if events:
+            made.append({
+                "v": VERSION, "id": id, "stream": stream, "seq": seq, "batch": first, "left": left, "ts": ts, "at": at,
+                "kind": kind, "scope": dict(scope), "actor": dict(who), "causes": causes, "data": data,
+                "salt": salt, "digest": digest, "prev": last, "hash": hash,
+            })  # fmt: skip
+        last = hash
+        seq += 1
+        at_rand += _STEP
+        at_hex += 2 * _STEP
+        us += 1
+        if us == 1000:
+            ms, us = ms + 1, 0
+            start = _millisecond(ms)
+    return made, b"".join(lines), id, last
 
 
-def _millisecond(ms: int) -> bytes:
+def _list(causes: list[str]) -> str:
+    return '["' + '","'.join(causes) + '"]'
+
+
+def _millisecond(ms: int) -> str:
     high = f"{ms & 0xFFFFFFFFFFFF:012x}"
-    return f"{high[:8]}-{high[8:]}-7".encode()
+    return f"{high[:8]}-{high[8:]}-7"
 
 
 class Behind:
@@ -177,12 +255,16 @@ class Behind:
             raise self._error
 
 
-class _Uncollected:
-    """The collector does not run inside: a hundred thousand new objects without a cycle are not worth its walks."""
+class Uncollected:
+    """The collector does not run inside, if `much`: a hundred thousand new objects without a cycle are not worth its walks."""
+
+    def __init__(self, much: bool = True) -> None:
+        self._much = much
 
     def __enter__(self) -> None:
-        self._on = gc.isenabled()
-        gc.disable()
+        self._on = self._much and gc.isenabled()
+        if self._on:
+            gc.disable()
 
     def __exit__(self, *_: object) -> None:
         if self._on:

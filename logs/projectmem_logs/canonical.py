@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 MAX_INT = 2**53
 MAX_DEPTH = 100
+_PLAIN = frozenset((str, int, bool, type(None)))
+_NESTED = frozenset((dict, list, tuple))
 
 
 def canonical(obj: Any) -> bytes:
@@ -41,24 +43,25 @@ def canonical_text(obj: Any) -> str:
 def fits(v: Any, depth: int = 0) -> bool:
     """True when `v` is made of what canonical JSON holds; lone surrogates are left to the encoder to find."""
     t = type(v)
-    if t is str or v is None or t is bool:
-        return True
-    if t is int:
-        return bool(-MAX_INT <= v <= MAX_INT)
+    if t is dict:
+        for k in v:
+            if type(k) is not str:
+                return False
+        inner: Any = v.values()
+    elif t is list or t is tuple:
+        inner = v
+    else:
+        return fits([v]) if t in _PLAIN else False
     if depth >= MAX_DEPTH:
         return False
     depth += 1
-    if t is dict:
-        for k, x in v.items():  # noqa: SIM110 (a generator is half as fast)
-            if type(k) is not str or (type(x) is not str and not fits(x, depth)):
-                return False
-        return True
-    if t is list or t is tuple:
-        for x in v:  # noqa: SIM110
-            if type(x) is not str and not fits(x, depth):
-                return False
-        return True
-    return False
+    for x in inner:
+        t = type(x)
+        if t is str or x is None or t is bool:
+            continue
+        if not (-MAX_INT <= x <= MAX_INT if t is int else t in _NESTED and fits(x, depth)):
+            return False
+    return True
 
 
 def sanitize(obj: Any, depth: int = 0) -> Any:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _BASE = getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOINHERIT", 0)
 _FULLFSYNC = getattr(fcntl, "F_FULLFSYNC", None)  # macOS: fsync alone stops at the drive's cache
 _WINDOWS = sys.platform == "win32"
+MANDATORY = fcntl is None  # whether a lock keeps others from reading and writing what is locked
 
 
 def make_dir(path: str) -> None:
@@ -115,8 +116,8 @@ def signature(path: str) -> tuple[int, int, int, int] | None:
 
 
 def size_of(fd: int) -> int:
-    """Bytes in an open file."""
-    return os.fstat(fd).st_size
+    """Bytes in a file opened by `open_append`."""
+    return os.lseek(fd, 0, os.SEEK_END)
 
 
 def signature_of(fd: int) -> tuple[int, int, int, int]:
@@ -251,18 +252,18 @@ def lock(path: str, wait_ms: int) -> int | None:
     The sidecar is never unlinked: a second one under the same name would be a second lock. flock, because a POSIX record
     lock is dropped when any other descriptor of the file is closed; on Windows a byte of the sidecar, never of the log.
     """
-    deadline, pause = time.monotonic() + wait_ms / 1000, 0.0005
+    deadline = time.monotonic() + wait_ms / 1000
     while True:
         fd = os.open(path, os.O_RDWR | os.O_CREAT | _BASE, 0o600)
-        while not _try_lock(fd):
-            left = deadline - time.monotonic()
-            if left <= 0:
+        try:
+            if not _wait(fd, deadline):
                 os.close(fd)
                 return None
-            time.sleep(min(pause, left))
-            pause = min(pause * 1.5, 0.01)
+        except OSError:
+            os.close(fd)
+            raise
         try:
-            if _WINDOWS or _is_at(fd, path):
+            if _WINDOWS or is_at(inode_of(fd), path):
                 return fd
         except OSError:
             unlock(fd)
@@ -270,11 +271,33 @@ def lock(path: str, wait_ms: int) -> int | None:
         unlock(fd)  # somebody removed the sidecar: this is no longer the lock that others take
 
 
-def _is_at(fd: int, path: str) -> bool:
+def grip(fd: int, wait_ms: int) -> bool:
+    """`lock` of an open file; False when it was not free within `wait_ms`. Until `release`."""
+    return _try_lock(fd) or _wait(fd, time.monotonic() + wait_ms / 1000)
+
+
+def is_at(inode: int, path: str) -> bool:
+    """Whether the file with this inode, which somebody holds open, is still the one at `path`."""
     try:
-        return os.stat(path).st_ino == os.fstat(fd).st_ino
+        return os.stat(path).st_ino == inode
     except FileNotFoundError:
         return False
+
+
+def inode_of(fd: int) -> int:
+    """The inode of an open file."""
+    return os.fstat(fd).st_ino
+
+
+def _wait(fd: int, deadline: float) -> bool:
+    pause = 0.0005
+    while not _try_lock(fd):
+        left = deadline - time.monotonic()
+        if left <= 0:
+            return False
+        time.sleep(min(pause, left))
+        pause = min(pause * 1.5, 0.01)
+    return True
 
 
 def _try_lock(fd: int) -> bool:
@@ -289,20 +312,50 @@ def _try_lock(fd: int) -> bool:
     except OSError as e:
         if e.errno in (errno.EAGAIN, errno.EWOULDBLOCK, errno.EACCES, errno.EDEADLK):
             return False
-        os.close(fd)
         raise
     return True
+
+
+def release(fd: int) -> None:
+    """Give a lock back and keep the descriptor."""
+    if fcntl is not None:
+        fcntl.flock(fd, fcntl.LOCK_UN)
+    else:
+        import msvcrt
+
+        os.lseek(fd, 0, os.SEEK_SET)
+        msvcrt.locking(fd, msvcrt.LK_UNLCK, 1)
 
 
 def unlock(fd: int) -> None:
     """Release and close; the explicit release also frees it when a forked child still holds the descriptor."""
     try:
-        if fcntl is not None:
-            fcntl.flock(fd, fcntl.LOCK_UN)
-        else:
-            import msvcrt
-
-            os.lseek(fd, 0, os.SEEK_SET)
-            msvcrt.locking(fd, msvcrt.LK_UNLCK, 1)
+        release(fd)
     finally:
-        os.close(fd)
+        close(fd)
+
+
+def private(fd: int) -> int:
+    """Have this descriptor closed in a forked child: a lock would outlive its process there. `close` and `unlock` end it."""
+    _private.add(fd)
+    return fd
+
+
+def close(fd: int) -> None:
+    """Close a descriptor."""
+    _private.discard(fd)
+    os.close(fd)
+
+
+def _after_fork() -> None:
+    for fd in _private:
+        try:
+            os.close(fd)
+        except OSError:
+            pass
+    _private.clear()
+
+
+_private: set[int] = set()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

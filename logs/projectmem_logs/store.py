@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import _thread
 import os
+import sys
 import time
 
 from . import files
@@ -15,6 +16,7 @@ from .digest import sha256_hex
 from .envelope import GENESIS, ID_BYTES, MAX_BATCH, SALT_BYTES, Prepared, prepare, seal_all
 from .errors import AppendError, EventError, LogError, NotInitialisedError, SpooledError
 from .home import Writer, init_home, project_id, redaction_key
+from .locking import StreamLock, grip, loosen
 from .recovery import CLEAN, CORRUPT, TORN, UNTERMINATED
 from .spool import drained, put, waiting
 from .tail import read_position, segment_name, streams
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
 
 SEGMENT_BYTES = 64 * 1024 * 1024
 BATCH_BYTES = 4 * 1024 * 1024  # durability="batch": one sync per so many bytes
+LONG_LIVED = 16  # appends after which a store takes the modules that are fast, but slow to import
+LOOKS = 100  # times the end of a segment may change under the eyes of whoever holds its locks
 SELF = {"agent": "", "harness": "projectmem", "model": "", "origin": "observed", "session": ""}
 
 
@@ -56,6 +60,8 @@ class LogStore:
         self._signature: tuple[int, int, int, int] | None = None
         self._fd = -1
         self._pid = os.getpid()
+        self._appends = 0
+        self._lock = StreamLock()
         self._locks = os.path.join(self.home, "locks", "")
         self._spool_folder = os.path.join(self.home, "spool")
         self._spool_empty_at = -1
@@ -89,32 +95,33 @@ class LogStore:
             raise LogError(f"durability must be durable or batch, not {durability!r}")
         encoded: list[Encoded] = []
         prepared: list[Prepared] = []
-        if durability == "batch" and len(drafts) > 1:
+        many = durability == "batch" and len(drafts) > 1
+        if drafts and (many or self._lives_long()):
             from . import bulk  # the same bytes, faster; its imports are too heavy for the hook
 
-            encoded = bulk.prepare_many(drafts, now)
+            with bulk.Uncollected(many):
+                encoded = bulk.prepare_many(drafts, now)
         else:
             prepared = [prepare(d, now) for d in drafts]
         self.notices, self.after_error = [], None
         if not self._mutex.acquire(timeout=self.wait_ms / 1000):
             raise self._spool(prepared or [prepare(d, now) for d in drafts], now)
         try:
-            fd = self._lock()
-            if fd is None:
+            if not self._take():
                 raise self._spool(prepared or [prepare(d, now) for d in drafts], now)
             try:
                 events = self._heal_and_drain(now)
                 if encoded:
-                    events += self._import(encoded, now, returning or after is not None)
+                    events += self._write_encoded(encoded, now, many, returning or after is not None)
                 else:
                     events += self._write(prepared, now)
                 if after is not None and events:
                     self._tell(after, events)
                 return events
             finally:
-                files.unlock(fd)
+                self._give()
         except OSError as e:
-            self.close()
+            self._forget()
             raise AppendError(f"could not append to the log in {self.home}: {e.strerror or e}; the event was not kept") from e
         finally:
             self._mutex.release()
@@ -124,10 +131,22 @@ class LogStore:
         return {s: p[0] for s, p in heads(self.home).items()}
 
     def close(self) -> None:
-        """Give back the file descriptor; the store can still be used."""
-        if self._fd >= 0 and self._pid == os.getpid():
-            os.close(self._fd)
-        self._fd, self._signature, self._position = -1, None, None
+        """Give back the file descriptors; the store can still be used."""
+        with self._mutex:
+            if self._pid == os.getpid():
+                self._forget()
+                self._lock.close()
+
+    def _forget(self) -> None:
+        """Trust nothing remembered about the segment, and close it."""
+        if self._fd >= 0:
+            fd, self._fd = self._fd, -1
+            files.close(fd)
+        self._signature, self._position = None, None
+
+    def _lives_long(self) -> bool:
+        self._appends += 1
+        return self._appends > LONG_LIVED or ("orjson" in sys.modules and "hashlib" in sys.modules)
 
     def _tell(self, after: Callable[[list[Event]], None], events: list[Event]) -> None:
         try:
@@ -138,38 +157,59 @@ class LogStore:
 
     # -- under the lock -----------------------------------------------------------------------------------------------
 
-    def _lock(self) -> int | None:
-        """Lock this machine's current stream; a stream found corrupt is retired and the next one locked instead."""
+    def _take(self) -> bool:
+        """Lock this machine's current stream and know where it ends; a stream found corrupt is retired and the next one locked
+        instead. False when it was not free in time."""
         if self._pid != os.getpid():  # forked: the parent's descriptors are not ours
             self._fd, self._pid, self._signature = -1, os.getpid(), None
+            self._lock.forget()
         while True:
             stream = self._stream or self._writer.stream()
             try:
-                fd = files.lock(f"{self._locks}{stream}.lock", self.wait_ms)
+                if not self._lock.take(f"{self._locks}{stream}.lock", self.wait_ms):
+                    return False
             except FileNotFoundError:
                 raise NotInitialisedError(f"no log at {self.home}; run `projectmem init` in the project") from None
-            if fd is None:
-                return None
             try:
                 if self._writer.stream() == stream and self._stand(stream):
-                    return fd
+                    return True
+            except TimeoutError:
+                self._give()
+                return False
             except BaseException:
-                files.unlock(fd)
+                self._give()
                 raise
-            files.unlock(fd)
+            self._give()
             self._stream = ""  # another one is current now
 
+    def _give(self) -> None:
+        try:
+            if self._fd >= 0:
+                loosen(self._fd)
+        finally:
+            self._lock.give()
+
     def _stand(self, stream: str) -> bool:
-        """Know where the stream ends; False when it is corrupt and was given up."""
+        """Know where the stream ends; False when it is corrupt and was given up. Its end is looked at while the segment's own
+        lock is held, so that nobody else is in the middle of anything."""
         if stream != self._stream:
-            self.close()
+            self._forget()
             self._stream = stream
         known = self._position
-        remembered = known is not None and known.segment and self._signature is not None
-        if remembered and known is not None and files.signature(self._path(known.segment)) == self._signature:
-            return True
-        self.close()
-        position = read_position(self._folder(), stream)
+        if known is not None and self._signature is not None:
+            grip(self._fd, self.wait_ms)
+            if files.signature(self._path(known.segment)) == self._signature:
+                return True
+        for _ in range(LOOKS):
+            self._forget()
+            position = self._position = read_position(self._folder(), stream)
+            if not position.segment or position.sealed:
+                break
+            seen = files.signature_of(self._open())
+            if seen[1] == position.size and seen == files.signature(self._path(position.segment)):
+                break
+        else:
+            raise AppendError(f"another program keeps writing to {self._folder()} without the lock; nothing was kept")
         if position.tail.state == CORRUPT:
             where = f"{stream}/{position.segment} at byte {position.tail.damage}"
             why = f"{position.tail.why} at {where}"
@@ -177,10 +217,11 @@ class LogStore:
                 f"DAMAGED LOG: {why}. That stream is read-only from now on and what is good in it is still read; "
                 f"recording goes on in a new stream. Run `projectmem verify`."
             )
+            self._forget()
             self._writer.retire(stream, why)
             self._retired = (stream, position.segment, position.tail.damage, position.tail.why)
             return False
-        self._position, self._inherited = position, True
+        self._inherited = True
         return True
 
     def _heal_and_drain(self, now: int) -> list[Event]:
@@ -262,12 +303,13 @@ class LogStore:
             scope_text=self.scope_text,
         )
         if len(data) > MAX_BATCH:
-            raise EventError(f"one append of more than {MAX_BATCH:,} bytes; append less at a time, or with durability='batch'")
+            raise _too_much()
         self._write_lines(data, events[0]["seq"], events[-1]["seq"], events[-1]["hash"], [e["id"] for e in events])
         return events
 
-    def _import(self, encoded: Sequence[Encoded], now: int, returning: bool) -> list[Event]:
-        """Seal and write an import, batch by batch; while one is on its way to the disk the next is sealed."""
+    def _write_encoded(self, encoded: Sequence[Encoded], now: int, many: bool, returning: bool) -> list[Event]:
+        """Seal and write what bulk.py prepared: one batch, or an import batch by batch; while one is on its way to the disk
+        the next is sealed."""
         from . import bulk
 
         position = self._position
@@ -275,19 +317,20 @@ class LogStore:
         seq, prev = position.tail.seq, position.tail.hash or GENESIS
         out: list[Event] = []
         behind: bulk.Behind | None = None
-        cut = bulk.batches(encoded, BATCH_BYTES)
-        rand = os.urandom((ID_BYTES + SALT_BYTES) * len(cut[0]))
+        cut = bulk.batches(encoded, BATCH_BYTES) if many else [encoded]
         try:
             for i, batch in enumerate(cut):
-                events, data, id, hash = bulk.seal_many(
-                    batch, stream=self._stream, first=seq + 1, prev=prev, ts=now, rand=rand, scope=self.scope,
-                    scope_text=self.scope_text, events=returning,
-                )  # fmt: skip
+                with bulk.Uncollected(many):
+                    events, data, id, hash = bulk.seal_many(
+                        batch, stream=self._stream, first=seq + 1, prev=prev, ts=now,
+                        rand=os.urandom((ID_BYTES + SALT_BYTES) * len(batch)), scope=self.scope, scope_text=self.scope_text,
+                        events=returning,
+                    )  # fmt: skip
+                if len(data) > MAX_BATCH:
+                    raise _too_much()
                 if behind is not None:
                     joined, behind = behind, None
                     joined.join()
-                if i + 1 < len(cut):
-                    rand = os.urandom((ID_BYTES + SALT_BYTES) * len(cut[i + 1]))
                 where = (data, seq + 1, seq + len(batch), hash, [id])
                 if i + 2 < len(cut):
                     behind = bulk.Behind(self._write_lines, *where)
@@ -312,7 +355,7 @@ class LogStore:
         if self._inherited and start:
             self._settle(fd)
         if files.size_of(fd) != start:  # cannot happen while everybody takes the lock; writing now would fork the chain
-            self.close()
+            self._forget()
             raise AppendError(
                 f"another program wrote to {self._path(position.segment)} without the lock; nothing was kept, try again"
             )
@@ -337,7 +380,7 @@ class LogStore:
         try:
             files.sync_data(fd)
         except OSError as e:
-            self.close()
+            self._forget()
             raise AppendError(
                 f"could not make the end of {self.home} durable: {e.strerror or e}; nothing of this event was kept. "
                 f"Check the disk, then try again"
@@ -350,7 +393,7 @@ class LogStore:
             files.truncate(fd, start)
         except OSError:
             pass  # the next append finds the torn tail and heals it
-        self.close()
+        self._forget()
 
     def _begin_segment(self, name: str) -> None:
         """Seal the finished segment and open the next one, whose first record will chain on. In this order: a store that
@@ -367,11 +410,11 @@ class LogStore:
             if position.segment:
                 files.seal_file(self._path(position.segment))
                 if self._fd >= 0:
-                    os.close(self._fd)
-                    self._fd = -1
-            self._fd = files.open_append(self._path(name), create=True)
+                    fd, self._fd = self._fd, -1
+                    files.close(fd)
+            self._fd = self._gripped(files.open_append(self._path(name), create=True))
         except OSError as e:
-            self.close()
+            self._forget()
             raise AppendError(f"could not begin {self._path(name)}: {e.strerror or e}; nothing of this event was kept") from e
         position.segment, position.size, position.sealed = name, 0, False
 
@@ -380,8 +423,15 @@ class LogStore:
     def _open(self) -> int:
         assert self._position is not None
         if self._fd < 0:
-            self._fd = files.open_append(self._path(self._position.segment))
+            self._fd = self._gripped(files.open_append(self._path(self._position.segment)))
         return self._fd
+
+    def _gripped(self, fd: int) -> int:
+        try:
+            return grip(files.private(fd), self.wait_ms)
+        except BaseException:
+            files.close(fd)
+            raise
 
     def _folder(self) -> str:
         return os.path.join(self.home, "log", self._stream)
@@ -397,6 +447,10 @@ class LogStore:
         return SpooledError(
             path, f"the log was locked for {self.wait_ms} ms; {len(prepared)} event(s) wait in {path} for the next append"
         )
+
+
+def _too_much() -> EventError:
+    return EventError(f"one append of more than {MAX_BATCH:,} bytes; append less at a time, or with durability='batch'")
 
 
 def heads(home: str) -> dict[str, tuple[int, str]]:

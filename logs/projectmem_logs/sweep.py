@@ -99,14 +99,14 @@ class Sweep:
         payloads = self._payloads
         if not payloads:
             return []
-        joined = b"".join((_DEEPER, b"[", self._mark.join(payloads), b"]", _UP))
+        joined = b"".join((DEEPER, b"[", self._mark.join(payloads), b"]", _UP))
         try:
             parsed = orjson.loads(joined)
-            same = orjson.dumps(parsed, option=_OPTIONS) == joined and b":." not in joined.translate(_OPENERS, _SIGNS)
+            same = orjson.dumps(parsed, option=_OPTIONS) == joined and no_floats(joined)
         except (orjson.JSONDecodeError, orjson.JSONEncodeError):
             same = False
         if same:
-            for _ in _DEEPER:
+            for _ in DEEPER:
                 (parsed,) = parsed
             if len(parsed) == 2 * len(payloads) - 1:
                 return []
@@ -144,6 +144,11 @@ class Sweep:
         return found[0]
 
 
+def no_floats(text: bytes) -> bool:
+    """True when compact JSON holds integers only; False also for text that looks as if it did not."""
+    return b":." not in text.translate(_OPENERS, _SIGNS)
+
+
 def _canonical(text: bytes) -> bool:
     try:
         value = orjson.loads(text)
@@ -168,5 +173,5 @@ def _depth() -> int:
 
 
 _PROVEN_MAX = 4_096
-_DEEPER = b"[" * _depth()
-_UP = b"]" * len(_DEEPER)
+DEEPER = b"[" * _depth()
+_UP = b"]" * len(DEEPER)

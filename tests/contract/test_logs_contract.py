@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import enum
 import json
+import math
 import os
+import uuid
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -66,6 +70,67 @@ def test_bulk_and_single_sealing_give_the_same_bytes(batch: list[dict[str, Any]]
     assert bulk.seal_many(many, **where)[:3] == (events, data, events[-1]["id"])
     assert bulk.seal_many(many, **where, events=False)[1:] == (data, events[-1]["id"], events[-1]["hash"])
     assert SALT_BYTES == 16
+
+
+class Level(enum.IntEnum):
+    """A number that is more than one."""
+
+    LOW = 1
+
+
+class Colour(enum.Enum):
+    """What orjson writes of itself."""
+
+    RED = "red"
+
+
+class Text(str):
+    """A text that is more than one."""
+
+
+ODD = [
+    math.nan, math.inf, -math.inf, 0.5, 1e16, Level.LOW, Colour.RED, Text("a"), uuid.UUID(int=5), datetime.now(UTC), b"x", {1},
+    2**53, 2**53 + 1, -(2**53) - 1, "\ud800", (1, "a"), {"b": 1, "a": {"\ud800": 1}}, {1: 2}, {Text("k"): 1}, "x:.,e", [None],
+    "4503599627370503", ",4503599627370503,", [4503599627370503] * 3, "f\x03nan", json.loads("[" * 99 + "]" * 99),
+    json.loads("[" * 100 + "]" * 100),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("odd", ODD, ids=range(len(ODD)))
+@pytest.mark.parametrize("many", [1, 3, 70])
+def test_what_the_fast_coder_would_write_otherwise_is_taken_or_refused_alike(odd: Any, many: int) -> None:
+    """Among many plain payloads and alone: the same bytes as one by one, or the same refusal."""
+    batch = [{"kind": "note.recorded", "actor": {"origin": "observed"}, "data": {"text": str(i)}} for i in range(many)]
+    batch[many // 2] = {**batch[0], "data": {"text": "odd", "value": odd}}
+    single, refused = _tried(lambda: [prepare(d, 5).data_text.encode() for d in batch])
+    found, also_refused = _tried(lambda: [one[4] for one in bulk.prepare_many(batch, 5)])
+    assert (found, also_refused) == (single, refused)
+
+
+def test_the_fast_coder_takes_what_is_plain() -> None:
+    """Payloads as the hook makes them do not fall back: that would be slow, and nothing else would show it."""
+    data = finished_draft(
+        {"session": "s", "call": "c", "input": {"command": "ls"}, "harness": "claude-code"},
+        identify("Bash", {"command": "ls -e a:.,e"}, root="/r", cwd="/r", harness="claude-code"), Outcome("ok"), {}, at=NOW,
+    )["data"]  # fmt: skip
+    for many in (1, 70):
+        assert len(bulk._encode([data] * many)) == many
+
+
+def test_a_store_that_lives_on_writes_as_a_young_one_does(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same bytes before and after it takes the fast modules, but for what is drawn anew."""
+    note = {"kind": "note.recorded", "actor": {"origin": "human"}, "data": {"text": "é", "n": None, "tags": [{}]}}
+    written = []
+    for young in (True, False):
+        home = str(tmp_path / f"young-{young}")
+        init_home(home, NOW)
+        store = LogStore(home, project="p")
+        monkeypatch.setattr(store, "_lives_long", lambda young=young: not young)
+        monkeypatch.setattr(os, "urandom", lambda size: b"r" * size)
+        written.append([store.append([note] * n, now=NOW) for n in (1, 3, 1)])
+        monkeypatch.undo()
+        assert verify(home).ok
+    assert written[0] == written[1]
 
 
 def test_both_durabilities_write_one_log(tmp_path: Any) -> None:

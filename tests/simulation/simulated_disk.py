@@ -229,7 +229,8 @@ class Disk:
         self._sync("fdatasync", fd)
 
     def lseek(self, fd: int, to: int, how: int) -> int:
-        self.open[fd][2] = to
+        self._call("lseek")
+        self.open[fd][2] = to = to + len(self.open[fd][0].data) if how == os.SEEK_END else to
         return to
 
     def read(self, fd: int, size: int) -> bytes:

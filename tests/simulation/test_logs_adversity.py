@@ -155,6 +155,84 @@ def test_a_removed_lock_file_does_not_let_two_writers_in(home: str) -> None:
     assert len(served) == len(set(served)) and len(mine - set(served)) <= len(wrong)
 
 
+@pytest.mark.parametrize("begun", [False, True])
+def test_a_lock_removed_under_an_append_costs_nothing_that_was_acknowledged(
+    home: str, begun: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sidecar goes between taking it and writing: two writers hold one each, and the segment's own lock keeps them apart."""
+    if begun:
+        LogStore(home).append([note("first")], now=NOW)
+    write_all, met = files.write_all, []
+    others: list[threading.Thread] = []
+    outcome: list[str] = []
+
+    def other() -> None:
+        try:
+            LogStore(home, wait_ms=3_000).append([note("other")], now=NOW)
+            outcome.append("kept")
+        except AppendError:
+            outcome.append("told")
+
+    def write(fd: int, data: bytes) -> None:
+        if b"one" in data and not met:
+            met.append(True)
+            for lock in Path(home, "locks").glob("*[0-9a-f].lock"):
+                lock.unlink()
+            others.append(threading.Thread(target=other))
+            others[0].start()
+            time.sleep(0.3)
+            assert not outcome or outcome == ["told"], "two writers at once"
+        write_all(fd, data)
+
+    monkeypatch.setattr(files, "write_all", write)
+    LogStore(home).append([note("one")], now=NOW)
+    others[0].join()
+    served = [*(["first"] if begun else []), "one", *(["other"] if outcome == ["kept"] else [])]
+    assert outcome == ["kept"] if begun else outcome
+    assert texts(home) == served and verify(home).ok
+
+
+def test_a_store_that_keeps_its_lock_open_notices_that_it_was_removed(home: str) -> None:
+    """From the second append on the descriptor stays open: a removed and remade sidecar is taken anew."""
+    store = LogStore(home, wait_ms=0)
+    for i in range(3):
+        store.append([note(str(i))], now=NOW)
+    (lock,) = Path(home, "locks").glob("*[0-9a-f].lock")
+    lock.unlink()
+    held = files.lock(str(lock), 0)
+    assert held is not None
+    with pytest.raises(SpooledError):
+        store.append([note("3")], now=NOW)
+    files.unlock(held)
+    store.append([note("4")], now=NOW)
+    lock.unlink()
+    store.append([note("5")], now=NOW)
+    assert texts(home) == [str(i) for i in range(6)] and lock.exists() and verify(home).ok
+    store.close()
+    assert store.append([note("6")], now=NOW)[0]["seq"] == 7
+
+
+def test_a_forked_child_holds_nothing_of_its_parent(home: str) -> None:
+    """Its copies of the descriptors are closed, so no lock outlives the parent in it; it appends with its own."""
+    store = LogStore(home)
+    for i in range(3):
+        store.append([note(str(i))], now=NOW)
+    kept = set(files._private)
+    assert len(kept) >= 2
+    pid = os.fork()
+    if not pid:
+        code = 1
+        try:
+            closed = not any(os.path.exists(f"/dev/fd/{fd}") for fd in kept)
+            store.append([note("child")], now=NOW)
+            code = 0 if closed else 2
+        finally:
+            os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    store.append([note("parent")], now=NOW)
+    assert texts(home) == ["0", "1", "2", "child", "parent"] and verify(home).ok
+
+
 STOPPED = """
 import sys, time
 from projectmem_logs import files
