@@ -96,7 +96,7 @@ def answer(
     """
     above, below = ranking.rank(candidates, asking)
     shown = experience.shown(session) if session else frozenset()
-    fresh = [r for r in above if memory(r.document.id, r.document.type, r.document.key) not in shown]
+    fresh = [r for r in above if not _known(r, shown)]
     taught = bool(session) and experience.instructed(session)
     room = budget - render.fence_tokens(nonce, taught)
     cost = sum(render.tokens(render.ranked(r, asking.now) + "\n") for r in fresh[:k])
@@ -125,3 +125,8 @@ def answer(
         lines.append(render.QUESTION)
     made.block = render.fence(lines, nonce, taught)
     return made
+
+
+def _known(ranked: Ranked, shown: frozenset[str]) -> bool:
+    document = ranked.document
+    return memory(document.id, document.type, document.key) in shown or render.short(document.id) in shown

@@ -32,6 +32,7 @@ NO_MEMORY, INJECT_TOP, SUMMARISE, HIGH_PRECISION, HIGH_RECALL, ABSTAIN, ASK = AC
 SHOWING = frozenset((INJECT_TOP, SUMMARISE, HIGH_PRECISION, HIGH_RECALL, ASK))
 
 SURE = 1_000  # thousandths of a logit above the floor that count as sure
+OTHER_RUN = 5_000  # two commands that are less than half the same are two commands
 EVIDENCE_FULL = 4_000  # so many count as full
 LEAST_EVIDENCE = 3  # outcomes of an action in a state before the overlay listens to it
 MARGIN = 1_500  # by so much (of UNIT) its mean reward must be better than the fixed policy's
@@ -152,9 +153,15 @@ def features(above: Sequence[Ranked], below: Sequence[Ranked], tokens: int, budg
 
 
 def fits(one: Ranked) -> bool:
-    """Whether a memory may be about the same world: never of another language; of another platform only where it is sure."""
+    """Whether a memory may be about the same thing at all, by structure.
+
+    Never of another language or error number, of another command where the question is a command, of another file where it is
+    a path; of another platform only where it is sure.
+    """
     near = one.candidate.features
-    if near.get("languages", 0) < 0:
+    if near.get("languages", 0) < 0 or near.get("other_code", 0) or near.get("path_other", 0):
+        return False
+    if near.get("run_other", 0) >= OTHER_RUN:
         return False
     return near.get("platforms", 0) >= 0 or one.evidence - one.floor >= SURE
 

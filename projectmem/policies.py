@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from projectmem_gate.policy import Policy
 
     from projectmem.place import Place
+    from projectmem.recall_policy import RecallPolicy
 
 
 def policy_path(place: Place) -> str:
@@ -29,7 +30,27 @@ def read(path: str) -> tuple[Policy, str]:
         raise NotFoundError(f"no policy file at {path}: the shipped defaults apply until there is one") from None
     except UnicodeDecodeError as exc:
         raise policy.PolicyError(f"{path}: not UTF-8 text (byte {exc.start}): save it as UTF-8") from None
-    return policy.parse(text, path), text
+    parsed = policy.parse(text, path)
+    recall_of(text, path)
+    return parsed, text
+
+
+def recall_of(text: str, path: str) -> RecallPolicy:
+    """Recall's table of a policy text that was parsed before. Raises PolicyError naming the key."""
+    import tomllib
+
+    from projectmem.recall_policy import compile_recall
+
+    return compile_recall(tomllib.loads(text).get("recall", {}), path)
+
+
+def recall_in_force(place: Place) -> RecallPolicy:
+    """What recall goes by: the table of the policy that was last accepted, else the defaults."""
+    from projectmem.recall_policy import RecallPolicy
+    from projectmem.state import reading
+
+    with reading(place) as state:
+        return RecallPolicy.from_data((state.policy() or {}).get("recall"))
 
 
 def in_force(place: Place) -> tuple[Policy, str]:
@@ -50,7 +71,7 @@ def accept(place: Place, path: str, *, now: int) -> dict[str, Any]:
     from projectmem.state import reading
 
     policy, text = read(path)
-    data = {"text": text, "hash": policy.hash, "policy": policy.to_data()}
+    data = {"text": text, "hash": policy.hash, "policy": policy.to_data(), "recall": recall_of(text, path).to_data()}
     with reading(place) as state:
         before = state.policy()
     at = max(now, before["at"] + 1) if before else now

@@ -151,4 +151,4 @@ def _render(
         if taken.get(type_, 0):
             out += [f"{title}:", *lines[type_][: taken[type_]]]
     out += [f"({render.inline(note, TEXT_MAX)})" for note in notes[:2]]
-    return render.fence(out, nonce)
+    return render.fence(out, nonce, taught=False)

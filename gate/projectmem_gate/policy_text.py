@@ -67,6 +67,14 @@ strongest = "deny"    # the most they may do: warn, ask, deny
 contradicts = 3       # one that objects to more calls that went well in the past than this only warns
 window = "30d"        # how long a past that is
 
+# [recall]             # what is recalled, how it is weighed, how much room it may take; shares add up to 100
+# utility = 50          # per cent: how much experience counts against the blend
+# share = 2             # per mille of the context window that one recall may take
+# cap = 600             # and never more tokens than this
+# [recall.shares]       # similarity = 60, age = 10, confidence = 10, importance = 8, type = 8, usage = 4
+# [recall.weights]      # by type, per cent: decision = 100, fix = 100, failure = 90, attempt = 80, note = 80, issue = 70 ...
+# [recall.half_lives]   # by type, days: decision = 180, fix = 60, failure = 7, attempt = 14, note = 60, issue = 30 ...
+
 # Rules people write. Any number of them:
 # [[rule]]
 # name = "generated"
@@ -178,6 +186,7 @@ class _Compiler:
             number = int(line.group(1)) if line else max(1, self.text.count("\n") + (not self.text.endswith("\n")))
             raise PolicyError(f"{self.filename}:{number}: not valid TOML: {e}") from None
         rules = tree.pop("rule", [])
+        tree.pop("recall", None)  # recall's own, checked where recall reads it
         self._table((), tree)
         self.fields["rules"] = self._rules(rules)
         return Policy(**self.fields)

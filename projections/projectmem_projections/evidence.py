@@ -21,6 +21,7 @@ WORDS_MAX = 32  # a query of so many different words counts as long
 #   cover                share of the weight of the query's words that the document has
 #   length               number of different words of the query, on a logarithmic scale
 #   same_name, other_name, no_name   the query names an error: so does the document; it names another; it names none
+#   other_code           both give numbers of errors and share none (not weighed: `controller` never shows such a document)
 #   other_world          both show ecosystems and share none
 #   path_same, path_other   the query is a path: the document names that file; it does not
 #   run_other            the query is a command: how far the document's command is from it, UNIT for another one or none
@@ -77,7 +78,7 @@ def features(asked: Asked, text: str, score: int, rarity: int, cover: int) -> di
     Cover: of `lexical.Query.finish`.
     """
     table = frozenset(lexical.tokens(text))
-    out = dict.fromkeys(WORDY, 0)
+    out = dict.fromkeys((*WORDY, "other_code"), 0)
     out.update(lexical=score, rarity=rarity, cover=cover, length=asked.length)
     told = structure.of(text)
     _structural(asked, told, table, out)
@@ -89,6 +90,8 @@ def _structural(asked: Asked, document: Structure, table: frozenset[str], out: d
     query = asked.structure
     if query.names:
         out["same_name" if query.names & document.names else "other_name" if document.names else "no_name"] = UNIT
+    if query.codes and document.codes and not query.codes & document.codes:
+        out["other_code"] = UNIT
     if query.ecosystems and document.ecosystems and not query.ecosystems & document.ecosystems:
         out["other_world"] = UNIT
     if query.kind == "path":
@@ -102,11 +105,12 @@ def _structural(asked: Asked, document: Structure, table: frozenset[str], out: d
 
 def _run(query: Structure, document: Structure) -> int:
     """How much two commands are one: UNIT for the same program, subcommand and operands; options count for a fifth."""
-    if document.kind != "command" or query.program != document.program:
+    if not document.program or query.program != document.program:
         return 0
-    operands = _overlap(query.operands, document.operands)
     options = _overlap(_letters(query.options), _letters(document.options))
-    return (80 * operands + 20 * options) // 100
+    if not query.operands | document.operands:
+        return options
+    return (80 * _overlap(query.operands, document.operands) + 20 * options) // 100
 
 
 def _overlap(a: frozenset[str], b: frozenset[str]) -> int:

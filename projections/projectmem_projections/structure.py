@@ -72,6 +72,11 @@ _WITH_SUBCOMMAND = frozenset(
     """git docker podman kubectl helm npm yarn pnpm pip uv poetry conda cargo go alembic terraform gh dotnet composer bundle
     systemctl aws brew apt apt-get make""".split()
 )
+_RESOURCES = {
+    name: kind
+    for kind, names in {"deployment": "deploy deployment", "service": "svc service", "pod": "po pod", "namespace": "ns"}.items()
+    for name in names.split()
+}
 _ENGLISH = frozenset(
     """the a an to is are was were does do did how which what where who why when my we i it not cannot can't of that from
     with""".split()
@@ -86,6 +91,8 @@ _SOURCES = {
     r"|\b[A-Z]{2,}[0-9]{3,5}\b|\b[A-Z]{3,}(?:_[A-Z0-9]+)+\b",
     "path": rf"(?<![\w:/])(?:~|\.{{0,2}})?/?(?:[\w@.+-]+/)+[\w@.+-]+|\b[\w+-]+\.(?:{_EXTENSIONS})\b",
     "word": r"[A-Za-z][A-Za-z0-9_+#-]*",
+    "code": r"(?i)\b(?:errno|error|exit code|exit status|exited with code|signal|status|http|http error)\s*:?\s*(\d{1,3})\b"
+    r"|\b([45]\d\d)(?=\s+[A-Z])",
     "volatile": r"'[^']*'|\"[^\"]*\"|`[^`]*`|\b\d[\w.:]*|0x[0-9a-f]+|(?:[\w.-]*/)+[\w.-]*",
     "error": r"(?i)\b(?:error|err!|exception|fatal|panic|failed|traceback|warning|denied|refused|not found|cannot|could not"
     r"|invalid)\b",
@@ -105,6 +112,7 @@ def _re(name: str) -> re.Pattern[str]:
 class Structure(Value):
     """What a text names.
 
+    codes       numbers of errors: `[Errno 98]`, `exit code 137`, `502 Bad Gateway`
     kind        one of KINDS;  names: errors, in lower case without their module (`connectionerror`, `ts2307`)
     ecosystems, platforms   that its words show
     languages   those ecosystems that are languages;  frameworks, tools: libraries and programs that it names
@@ -113,6 +121,7 @@ class Structure(Value):
     """
 
     __slots__ = (
+        "codes",
         "ecosystems",
         "files",
         "frameworks",
@@ -138,7 +147,9 @@ class Structure(Value):
         operands: Iterable[str] = (),
         options: Iterable[str] = (),
         words: Iterable[str] = (),
+        codes: Iterable[str] = (),
     ) -> None:
+        self.codes = frozenset(codes)
         self.kind, self.names, self.program = kind, frozenset(names), program
         self.ecosystems, self.platforms = frozenset(ecosystems), frozenset(platforms)
         self.languages = self.ecosystems & _LANGUAGES
@@ -149,17 +160,23 @@ class Structure(Value):
 
 
 def of(text: str) -> Structure:
-    """The structure of a text. Total: any string has one."""
+    """The structure of a text. Total: any string has one.
+
+    A text that begins with a command and says that it failed (`make test failed (build): ...`) has that command's program too.
+    """
     head = text[:HEAD].strip()
     words = [w.lower() for w in _re("word").findall(head)]
     names = {m.rsplit(".", 1)[-1].lower() for m in _re("name").findall(head)}
+    codes = {a or b for a, b in _re("code").findall(head)}
     paths = {_plain(p) for p in _re("path").findall(head)}
     paths.discard("")
-    program, operands, options = _command(head)
+    ran, failed, _ = head.partition(" failed (")
+    program, operands, options = _command(ran)
     kind = _kind(head, words, names, program)
-    if kind != "command":
+    if kind != "command" and not failed:
         program, operands, options = "", [], []
-    return Structure(kind, names, ecosystems(words, paths), _shown(words, _PLATFORMS), paths, program, operands, options, words)
+    shown = _shown(words, _PLATFORMS)
+    return Structure(kind, names, ecosystems(words, paths), shown, paths, program, operands, options, words, codes)
 
 
 def compatibility(query: Structure, document: Structure) -> dict[str, int]:
@@ -240,7 +257,7 @@ def _command(head: str) -> tuple[str, list[str], list[str]]:
         return "", [], []
     flat = (_SAME_PROGRAM.get(parts[0], parts[0])).split() + parts[1:]
     program, rest = flat[0], flat[1:]
-    operands = [p.lower().removeprefix("./").rstrip("/") for p in rest if not p.startswith("-")]
+    operands = [piece for p in rest if not p.startswith("-") for piece in _pieces(p)]
     options = [p.lstrip("-").split("=")[0].lower() for p in rest if p.startswith("-") and p.strip("-")]
     if program == "docker" and operands[:1] == ["compose"]:
         program, operands = "docker compose", operands[1:]
@@ -250,10 +267,19 @@ def _command(head: str) -> tuple[str, list[str], list[str]]:
     return program, operands, options
 
 
+def _pieces(operand: str) -> list[str]:
+    """An operand in its usual spelling; of `kind/name`, as cluster tools write it, both."""
+    plain = operand.lower().removeprefix("./").rstrip("/")
+    kind, slash, name = plain.partition("/")
+    if slash and _RESOURCES.get(kind):
+        return [_RESOURCES[kind], name]
+    return [_RESOURCES.get(plain, plain)] if plain else []
+
+
 def _first_word(rest: list[str], operands: list[str]) -> str:
     """The subcommand: the first operand that is no value of an option before it (`kubectl -n prod rollout`)."""
     for i, part in enumerate(rest):
         plain = part.lower().removeprefix("./").rstrip("/")
-        if plain in operands and not (i and rest[i - 1].startswith("-") and "=" not in rest[i - 1]):
+        if plain in operands and "=" not in plain and not (i and rest[i - 1].startswith("-") and "=" not in rest[i - 1]):
             return plain
     return operands[0]

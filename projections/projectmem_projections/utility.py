@@ -87,7 +87,9 @@ class Experience:
             self.names[item["id"]] = _item(item)
         decided = data.get("controller")
         decided = decided if isinstance(decided, dict) else {}
-        names = tuple(_item(item) for item in items)
+        told = data.get("profile")
+        told = [name for name in told if isinstance(name, str)] if isinstance(told, list) else []
+        names = (*(_item(item) for item in items), *told)
         action, state = str(decided.get("action", "")), str(decided.get("state", ""))
         self.recalls[order] = Recalled(order, _session(event), names, action, state, str(data.get("surface", "")))
         self.names[str(event.get("id", ""))] = str(event.get("id", ""))
@@ -164,7 +166,7 @@ class Experience:
         return found[starts[-1] :] if starts else found
 
     def shown(self, session: str) -> frozenset[str]:
-        """Memories that a session has in its context already."""
+        """Memories that a session has in its context already: by `memory`, of its start by the last 8 characters of their ids."""
         return frozenset(name for recall in self._of(session) for name in recall.items)
 
     def instructed(self, session: str) -> bool:

@@ -14,11 +14,13 @@ from projectmem.cli import (
     asking,
     checking,
     curating,
+    evaluating,
     forgetting,
     history,
     integrity,
     policies,
     reading,
+    recalling,
     recording,
     repairing,
     serving,
@@ -48,7 +50,23 @@ def _root(
     """Remembers what coding agents tried and how it ended, and speaks up before they repeat a failure."""
 
 
-for part in (setup, checking, recording, reading, asking, curating, history, integrity, repairing, forgetting, policies, serving):
+PARTS = (
+    setup,
+    checking,
+    recording,
+    reading,
+    recalling,
+    asking,
+    curating,
+    history,
+    integrity,
+    repairing,
+    forgetting,
+    policies,
+    serving,
+    evaluating,
+)
+for part in PARTS:
     part.register(app)
 
 

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from projectmem import caller, output
+from projectmem import output
 from projectmem import render as rendering
 from projectmem.cli import common
 from projectmem.cli.common import EXITS, Json, Root
 
 if TYPE_CHECKING:
-    from projectmem.place import Place
+    pass
 
 
 def register(parent: typer.Typer) -> None:
     """Add the commands to the application."""
-    for command in (failures, explain, summary, recall, stats):
+    for command in (failures, explain, summary, stats):
         parent.command(epilog=EXITS)(command)
 
 
@@ -99,48 +99,6 @@ def summary(
         common.say(output.safe(text, lines=True))
     else:
         common.note("nothing to say yet")
-
-
-def recall(
-    query: Annotated[str, typer.Argument(help="An error, a command, a file or a question.", show_default=False)],
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=20, help="At most so many items.")] = 5,
-    budget: Annotated[int, typer.Option("--budget", min=50, max=10_000, help="At most so many tokens.")] = 400,
-    root: Root = "",
-    as_json: Json = False,
-) -> None:
-    """Ask the log a question.
-
-    Where nothing relevant is recorded there is no answer at all.
-    """
-    from projectmem.recall import recall as ask
-
-    place, now = common.open_place(root), common.now()
-    with output.Waiting("recalling"):
-        result = ask(place.home, query, now=now, nonce=os.urandom(6).hex(), k=limit, budget_tokens=budget)
-    data = result.event_data(query)
-    _remember(place, data)
-    if as_json:
-        common.emit({**data, "block": result.block})
-        return
-    for remark in result.notes:
-        common.note(output.safe(remark))
-    if result.block:
-        common.say(output.safe(result.block, lines=True))
-    else:
-        common.note(f"nothing relevant is recorded ({output.safe(result.why)})")
-
-
-def _remember(place: Place, data: dict[str, object]) -> None:
-    """Record the recall; a log that cannot take it does not spoil the answer."""
-    from projectmem_logs.errors import LogError
-
-    from projectmem.errors import ProjectmemError
-    from projectmem.record import record
-
-    try:
-        record(place, "recall.decided", data, now=common.now(), origin=caller.origin(), actor=caller.actor())
-    except (ProjectmemError, LogError, OSError) as exc:
-        common.note(f"this recall was not recorded: {output.safe(exc)}")
 
 
 def stats(root: Root = "", as_json: Json = False) -> None:

@@ -26,6 +26,7 @@ WEIGHTS = {"none_sibling": 0.3}
 FLOORED_BY = ("none_near", "none_far")  # strata that the floor is put by; the closer ones only train, and are reported
 TARGET_PERMILLE = 20
 KEPT_PERCENT = 97  # a kind's own floor may go up as long as it keeps so many of its right answers
+NOTHING = -10_000  # score of a question that nothing came near
 PER_TENFOLD = 500  # thousandths of a logit; only where a store's own background is not known
 
 
@@ -56,12 +57,21 @@ def tops(sets: Sequence[Labelled], embedder: Space | None) -> list[Top]:
 
 
 def fit(sets: Sequence[Labelled], embedder: Space | None, space: str, target: int = TARGET_PERMILLE) -> tuple[Model, list[int]]:
-    """(the model, the held-out score of every question in order).
+    """(the model, the held-out score of every question in order); its background is that of the last set's documents.
 
     target  of the unanswerable questions so many per mille may pass the floor, see `floors`
     """
     found = tops(sets, embedder)
-    names = list(evidence.VECTORED if embedder is not None else evidence.WORDY)
+    note = f"{len(found)} questions on {', '.join(s.name for s in sets)}, {FOLDS} folds"
+    model, scores = fit_tops(found, embedder is not None, space, target, note)
+    with labelled.searching(sets[-1].documents, embedder) as search:
+        model.background = background.score(search.nearest, model)
+    return model, scores
+
+
+def fit_tops(found: Sequence[Top], vectors: bool, space: str, target: int, note: str) -> tuple[Model, list[int]]:
+    """The same from what the searches found; the model's background is 0."""
+    names = list(evidence.VECTORED if vectors else evidence.WORDY)
     rows = np.array([[t.features.get(n, 0) / UNIT for n in names] for t in found], np.float64)
     right = np.array([t.right for t in found], np.float64)
     weights = np.array([WEIGHTS.get(t.query.kind, 1.0) for t in found])
@@ -72,19 +82,9 @@ def fit(sets: Sequence[Labelled], embedder: Space | None, space: str, target: in
         coefficients, bias = fitting.logistic(rows[rest], right[rest], weights[rest], RIDGE)
         held[~rest] = rows[~rest] @ coefficients + bias
     coefficients, bias = fitting.logistic(rows, right, weights, RIDGE)
-    scores = [round(1000 * float(s)) if t.features else -10_000 for s, t in zip(held, found, strict=True)]
-    model = Model(
-        space,
-        {name: round(1000 * float(c)) for name, c in zip(names, coefficients, strict=True)},
-        round(1000 * bias),
-        floors(found, scores, target),
-        0,
-        PER_TENFOLD,
-        f"{len(found)} questions on {', '.join(s.name for s in sets)}",
-    )
-    with labelled.searching(sets[-1].documents, embedder) as search:
-        model.background = background.score(search.nearest, model)
-    return model, scores
+    scores = [round(1000 * float(s)) if t.features else NOTHING for s, t in zip(held, found, strict=True)]
+    fitted = {name: round(1000 * float(c)) for name, c in zip(names, coefficients, strict=True)}
+    return Model(space, fitted, round(1000 * bias), floors(found, scores, target), 0, PER_TENFOLD, note), scores
 
 
 def floors(found: Sequence[Top], scores: Sequence[int], target: int) -> dict[str, int]:

@@ -36,8 +36,19 @@ def start(place: Place, state: Snapshot, payload: Payload, now: int) -> Answer:
     _append(place, payload, "session.started", data, now, state)
     if policy_of(state).mode == "observe":
         return None
-    found: Answer = payload.adapter.context(payload.event, summary(place, state, now))
+    text = summary(place, state, now)
+    found: Answer = payload.adapter.context(payload.event, text)
+    if found is not None:
+        _append(place, payload, "recall.decided", profile(text), now, state)
     return found
+
+
+def profile(text: str) -> dict[str, Any]:
+    """What a session was told at its start, as a recall: its short ids, so that no prompt brings the same again."""
+    from projectmem import ranking
+
+    cited = [piece[:8] for piece in text.split("[")[1:] if piece[8:9] == "]" and piece[:8].isalnum()]
+    return {"engine": ranking.ENGINE, "surface": "start", "abstained": False, "items": [], "profile": cited}
 
 
 def _resident(place: Place) -> None:

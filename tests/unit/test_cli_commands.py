@@ -25,9 +25,11 @@ PATHS = [
     ("record", "decision"), ("record", "note"), ("record", "label"), ("policy",), ("policy", "show"), ("policy", "validate"),
     ("policy", "path"),
     ("policy", "accept"),
+    ("eval",), ("eval", "recall"), ("audit",), ("audit", "recall"), ("calibrate",),
     ("rule",), ("rule", "add"), ("rule", "check"), ("rule", "list"), ("rule", "confirm"), ("rule", "clear"),
 ]  # fmt: skip
-WITHOUT_ROOT = {("hook",), ("demo",), ("version",), ("backtest",), ("record",), ("policy",), ("rule",)}
+WITHOUT_ROOT = {("hook",), ("demo",), ("version",), ("backtest",), ("record",), ("policy",), ("rule",), ("eval",),
+                ("eval", "recall"), ("audit",)}  # fmt: skip
 READING = [
     ("failures",), ("failures", "--all"), ("log",), ("log", "--kind", "action"), ("stats",), ("sql",), ("sql", "FROM events"), ("summary",), ("replay",),
     ("replay", "--verify"),

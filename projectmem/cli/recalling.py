@@ -1,0 +1,100 @@
+"""`recall`: ask the log a question, and see why it answered as it did."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from projectmem import caller, output
+from projectmem.cli import common
+from projectmem.cli.common import EXITS, Json, Root
+
+if TYPE_CHECKING:
+    from projectmem.answering import Answer
+    from projectmem.place import Place
+
+
+def register(parent: typer.Typer) -> None:
+    """Add the command to the application."""
+    parent.command(epilog=EXITS)(recall)
+
+
+def recall(
+    query: Annotated[str, typer.Argument(help="An error, a command, a file or a question.", show_default=False)],
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=20, help="At most so many items.")] = 5,
+    budget: Annotated[int, typer.Option("--budget", min=50, max=10_000, help="At most so many tokens.")] = 400,
+    explain: Annotated[bool, typer.Option("--explain", help="Show every component of the decision.")] = False,
+    root: Root = "",
+    as_json: Json = False,
+) -> None:
+    """Ask the log a question.
+
+    Where nothing relevant is recorded there is no answer at all.
+    """
+    from projectmem import policies
+    from projectmem.recall import recall as ask
+
+    place, now = common.open_place(root), common.now()
+    with output.Waiting("recalling"):
+        found = ask(
+            place.home,
+            query,
+            now=now,
+            nonce=os.urandom(6).hex(),
+            k=limit,
+            budget_tokens=budget,
+            policy=policies.recall_in_force(place),
+            clock=_micros,
+        )
+    data = found.event_data(query)
+    _remember(place, data)
+    if as_json:
+        common.emit({**data, "block": found.block})
+        return
+    for remark in found.notes:
+        common.note(output.safe(remark))
+    if explain:
+        for line in explained(found):
+            common.say(output.safe(line))
+    if found.block:
+        common.say(output.safe(found.block, lines=True))
+    else:
+        common.note(f"nothing relevant is recorded ({output.safe(found.why)})")
+
+
+def explained(found: Answer) -> list[str]:
+    """Every component of a decision, one line a document: what was shown (+), could have been (=), fell below the floor (-)."""
+    lines = []
+    if found.decision is not None:
+        d = found.decision
+        lines.append(f"{d.action}{' (learned)' if d.learned else ''}: {found.why}; state {d.state}")
+        lines.append("features: " + ", ".join(f"{name} {value}" for name, value in d.features.to_data().items()))
+    lines.append("floors: " + ", ".join(f"{space} {floor}" for space, floor in found.floors.items()))
+    shown = {r.document.id for r in found.items}
+    for ranked in [*found.above, *found.below]:
+        mark = "+" if ranked.document.id in shown else "=" if ranked.evidence >= ranked.floor else "-"
+        parts = {name: value for name, value in ranked.components().items() if name not in ("id", "type", "key", "features")}
+        lines.append(f"{mark} {ranked.document.type} {ranked.document.id[-8:]} {ranked.document.text[:60]}")
+        lines.append("    " + ", ".join(f"{name} {value}" for name, value in parts.items() if value is not None))
+        lines.append("    " + ", ".join(f"{name} {value}" for name, value in ranked.candidate.features.items() if value))
+    return lines
+
+
+def _micros() -> int:
+    return time.perf_counter_ns() // 1000
+
+
+def _remember(place: Place, data: dict[str, object]) -> None:
+    """Record the recall; a log that cannot take it does not spoil the answer."""
+    from projectmem_logs.errors import LogError
+
+    from projectmem.errors import ProjectmemError
+    from projectmem.record import record
+
+    try:
+        record(place, "recall.decided", data, now=common.now(), origin=caller.origin(), actor=caller.actor())
+    except (ProjectmemError, LogError, OSError) as exc:
+        common.note(f"this recall was not recorded: {output.safe(exc)}")

@@ -1,0 +1,177 @@
+"""Measures recall on labelled questions: the controller beside no memory, abstaining always, and plain top-k.
+
+Every question is decided by a model that was fitted without its family (ten folds): nothing is scored on what it was fitted to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from projectmem_projections import background, structure
+from projectmem_projections.calibration import Calibration, Model
+
+from projectmem import controller, render
+from projectmem.evaluation import calibrate, fitting, labelled
+from projectmem.evaluation.calibrate import Top
+from projectmem.evaluation.labelled import Labelled, Query
+from projectmem.ranking import Asking, rank
+
+if TYPE_CHECKING:
+    from projectmem_projections.embed import Space
+    from projectmem_projections.glance import Candidate
+
+METHODS = ("no_memory", "abstain_only", "top_k", "controller")
+TOP_K = 3
+ABSTENTION_CAP = 0.65  # of the answerable questions; above it a memory is too quiet to be one
+# Risk-adjusted utility of one question: a false positive costs more than a right answer gives, that more than a right silence.
+REUSE, FALSE_POSITIVE, RIGHT_SILENCE = 0.6, -1.0, 0.2
+
+
+class Asked:
+    """A question with what the search found, nearest first, and its store's size and background."""
+
+    __slots__ = ("background", "candidates", "documents", "kind", "query", "set")
+
+    def __init__(self, query: Query, candidates: list[Candidate], documents: int, name: str) -> None:
+        self.query, self.candidates, self.documents, self.set = query, candidates, documents, name
+        self.kind = structure.of(query.text).kind
+        self.background: int | None = None
+
+    @property
+    def top(self) -> Top:
+        """The nearest document, as `calibrate` sees it."""
+        if not self.candidates:
+            return Top(self.query, "", {}, False, self.kind)
+        best = self.candidates[0]
+        return Top(self.query, best.document.id, dict(best.features), best.document.id in self.query.relevant, self.kind)
+
+
+class Outcome:
+    """What a method showed for one question: the ids, best first."""
+
+    __slots__ = ("query", "set", "shown")
+
+    def __init__(self, query: Query, shown: Sequence[str], name: str) -> None:
+        self.query, self.shown, self.set = query, list(shown), name
+
+    @property
+    def value(self) -> float:
+        """Risk-adjusted utility: by the first item shown, which is what an agent acts on."""
+        if self.shown:
+            return REUSE if self.shown[0] in self.query.relevant else FALSE_POSITIVE
+        return 0.0 if self.query.relevant else RIGHT_SILENCE
+
+
+def collect(sets: Sequence[Labelled], embedder: Space | None, filler: Sequence[tuple[str, str]] = ()) -> list[Asked]:
+    """Ask every question of its set's documents, with `filler` documents among them."""
+    out = []
+    for one in sets:
+        with labelled.searching([*one.documents, *filler], embedder) as search:
+            for query in one.queries:
+                candidates = [c for c in search.candidates(query.text, labelled.SCOPE, labelled.NOW) if c.features]
+                out.append(Asked(query, candidates, search.count, one.name))
+    return out
+
+
+def models(asked: Sequence[Asked], vectors: bool, space: str, target: int) -> list[Model]:
+    """For each question the model that was fitted without its family."""
+    tops = [a.top for a in asked]
+    fold = fitting.folds([t.query.family for t in tops], calibrate.FOLDS)
+    by_fold = []
+    for number in range(calibrate.FOLDS):
+        rest = [t for t, f in zip(tops, fold, strict=True) if f != number]
+        by_fold.append(calibrate.fit_tops(rest, vectors, space, target, "held out")[0])
+    return [by_fold[f] for f in fold]
+
+
+def decide(asked: Asked, model: Model) -> controller.Decision:
+    """The controller's decision over what was found, as recall makes it."""
+    rise = {model.space: asked.background} if asked.background is not None else {}
+    asking = Asking(asked.query.text, asked.kind, labelled.NOW, asked.documents, model.space, Calibration(_both(model), rise))
+    above, below = rank(asked.candidates, asking)
+    cost = sum(render.tokens(render.ranked(r, labelled.NOW)) for r in above[:TOP_K])
+    return controller.decide(above, below, tokens=cost, budget=400, k=TOP_K)
+
+
+def _both(model: Model) -> dict[str, Model]:
+    from projectmem_projections import calibrations
+
+    return {**calibrations.shipped(), model.space: model}
+
+
+def outcomes(asked: Sequence[Asked], fitted: Sequence[Model]) -> dict[str, list[Outcome]]:
+    """What each method shows for each question."""
+    out: dict[str, list[Outcome]] = {method: [] for method in METHODS}
+    for one, model in zip(asked, fitted, strict=True):
+        plain = [c.document.id for c in one.candidates[:TOP_K]]
+        decided = [r.document.id for r in decide(one, model).items]
+        for method, shown in zip(METHODS, ([], [], plain, decided), strict=True):
+            out[method].append(Outcome(one.query, shown, one.set))
+    return out
+
+
+def share(hits: int, of: int) -> dict[str, float | int]:
+    """A share with its 95 % interval (Wilson)."""
+    low, high = fitting.wilson(hits, of)
+    return {"hits": hits, "of": of, "share": round(hits / of, 4) if of else 0.0, "low": round(low, 4), "high": round(high, 4)}
+
+
+def score(found: Sequence[Outcome], method: str) -> dict[str, object]:
+    """The figures of one method.
+
+    right        answerable questions whose first item is right;  wrong: is not;  abstained: nothing was shown
+    injected     stratum -> unanswerable questions that were shown something
+    utility      mean risk-adjusted utility of a question; `no_memory` searches nothing, so it earns nothing for silence
+    plain_utility  the same without the questions that were written against one document
+    """
+    answerable = [o for o in found if o.query.relevant]
+    strata: dict[str, list[Outcome]] = {}
+    for one in found:
+        if not one.query.relevant:
+            strata.setdefault(one.query.kind, []).append(one)
+    plain = [o for o in found if o.query.relevant or o.query.kind in calibrate.FLOORED_BY]
+    searched = method != "no_memory"
+    right = sum(bool(o.shown) and o.shown[0] in o.query.relevant for o in answerable)
+    return {
+        "right": share(right, len(answerable)),
+        "wrong": share(sum(bool(o.shown) for o in answerable) - right, len(answerable)),
+        "abstained": share(sum(not o.shown for o in answerable), len(answerable)),
+        "injected": {kind: share(sum(bool(o.shown) for o in of), len(of)) for kind, of in sorted(strata.items())},
+        "utility": _mean(found) if searched else 0.0,
+        "plain_utility": _mean(plain) if searched else 0.0,
+    }
+
+
+def _mean(found: Sequence[Outcome]) -> float:
+    return round(sum(o.value for o in found) / len(found), 4) if found else 0.0
+
+
+def report(sets: Sequence[Labelled], embedder: Space | None, space: str, target: int) -> dict[str, object]:
+    """Every method on every set: {set: {method: figures}}."""
+    sets = labelled.together(sets)
+    asked = collect(sets, embedder)
+    found = outcomes(asked, models(asked, embedder is not None, space, target))
+    return {one.name: {m: score([o for o in found[m] if o.set == one.name], m) for m in METHODS} for one in sets if one.queries}
+
+
+def growth(
+    one: Labelled, embedder: Space | None, model: Model, filler: Sequence[tuple[str, str]], sizes: Sequence[int]
+) -> list[dict[str, object]]:
+    """The same questions in a store that grows: `sizes` are numbers of documents, the set's own included.
+
+    Each store measures its own background, as a generation does when it is built, and the floor rises with it.
+    """
+    out: list[dict[str, object]] = []
+    for size in sizes:
+        more = filler[: max(0, size - len(one.documents))]
+        asked = collect([one], embedder, more)
+        with labelled.searching([*one.documents, *more], embedder) as search:
+            rise = background.score(search.nearest, model)
+        for a in asked:
+            a.background = rise if a.documents > len(one.documents) else None
+        found = outcomes(asked, [model] * len(asked))
+        figures = score(found["controller"], "controller")
+        plain = score(found["top_k"], "top_k")
+        out.append({"documents": asked[0].documents, "background": rise, "controller": figures, "top_k": plain})
+    return out

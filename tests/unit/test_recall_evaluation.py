@@ -1,0 +1,134 @@
+"""Measuring and fitting recall: intervals, folds, floors, labelled files, growth and the audit."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from projectmem_projections import calibrations
+from projectmem_projections.calibration import LEXICAL
+
+from projectmem.errors import BadInputError
+from projectmem.evaluation import audit, calibrate, filler, fitting, labelled, measure, tables
+from projectmem.evaluation.calibrate import Top
+from projectmem.evaluation.labelled import Query
+
+
+def test_a_logistic_fit_finds_the_direction_and_the_ridge_holds_it_back() -> None:
+    random = np.random.default_rng(4)
+    rows = random.normal(size=(400, 3))
+    labels = (rows[:, 0] - 2 * rows[:, 1] + random.normal(size=400) > 0).astype(np.float64)
+    weak, _ = fitting.logistic(rows, labels, np.ones(400), 1.0)
+    held, _ = fitting.logistic(rows, labels, np.ones(400), 500.0)
+    assert weak[0] > 0.8 and weak[1] < -1.6 and abs(weak[2]) < 0.4
+    assert abs(held[1]) < abs(weak[1]) / 2
+
+
+def test_folds_keep_families_together_and_do_not_depend_on_the_run() -> None:
+    families = [f"f{i % 17}" for i in range(100)]
+    found = fitting.folds(families, 5)
+    assert set(found) == set(range(5))
+    assert all(found[i] == found[i % 17] for i in range(100))
+    assert found == fitting.folds(families, 5)
+
+
+@pytest.mark.parametrize(
+    ("hits", "of", "low", "high"), [(0, 0, 0.0, 1.0), (0, 31, 0.0, 0.111), (5, 10, 0.237, 0.763), (9, 9, 0.70, 1)]
+)
+def test_wilson_intervals(hits: int, of: int, low: float, high: float) -> None:
+    assert fitting.wilson(hits, of) == (pytest.approx(low, abs=0.002), pytest.approx(high, abs=0.002))
+
+
+def top(kind: str, right: bool = False, form: str = "prose") -> Top:
+    return Top(Query("q", "t", kind, "f", frozenset({"d"} if right else ())), "d", {}, right, form)
+
+
+def test_the_floor_lets_at_most_the_target_pass_and_goes_up_where_right_answers_are_far_above() -> None:
+    found = [*(top("none_near") for _ in range(100)), top("none_close"), top("error", True), top("error", True, "path")]
+    scores = [*range(100), 5_000, 200, 2_000]
+    floors = calibrate.floors(found, scores, 20)
+    assert sum(s >= floors["command"] for s in scores[:100]) == 2
+    assert floors["command"] == 98
+    assert floors["prose"] == (98 + 200) // 2
+    assert floors["path"] == (98 + 2_000) // 2
+    assert calibrate.floors(found, scores, 0)["command"] == 100
+
+
+def test_a_labelled_file_is_read_or_named_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "some.jsonl"
+    rows = [{"type": "doc", "id": "d", "text": "a"}, {"type": "query", "id": "q", "text": "b", "kind": "k", "relevant": ["d"]}]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    assert labelled.read(path).queries[0].relevant == {"d"}
+    path.write_text(path.read_text() + '\n{"type": "query"}')
+    with pytest.raises(BadInputError, match="some.jsonl:3"):
+        labelled.read(path)
+    path.write_text(json.dumps(rows[1]))
+    with pytest.raises(BadInputError, match="not in the file: d"):
+        labelled.read(path)
+    with pytest.raises(BadInputError, match="cannot be read"):
+        labelled.read(tmp_path / "none.jsonl")
+
+
+def test_the_shipped_questions_are_many_and_mostly_near_misses() -> None:
+    own = labelled.read(labelled.OWN)
+    none = [q for q in own.queries if not q.relevant]
+    assert len(none) >= 200
+    assert sum(q.kind in ("none_close", "none_sibling") for q in none) > len(none) * 3 // 4
+    assert len({q.text for q in own.queries}) == len(own.queries)
+    assert {q.against for q in none} == {"", "recall-dev"}
+    moved = labelled.together([own, labelled.Labelled("recall-dev", [("d", "t")], [])])
+    assert all(q.against == "" for q in moved[0].queries)
+    assert len(moved[0].queries) + len(moved[1].queries) == len(own.queries)
+
+
+def test_made_up_documents_are_all_different() -> None:
+    documents = filler.made_up(5_000)
+    assert len({text for _, text in documents}) == 5_000
+
+
+@pytest.fixture(scope="module")
+def small() -> labelled.Labelled:
+    own = labelled.read(labelled.OWN)
+    queries = [q for q in own.queries if not q.against]
+    return labelled.Labelled("small", own.documents, queries)
+
+
+def test_the_controller_beats_its_baselines_and_every_figure_has_an_interval(small: labelled.Labelled) -> None:
+    report = measure.report([small], None, LEXICAL, 20)["small"]
+    assert isinstance(report, dict)
+    values = {method: figures["utility"] for method, figures in report.items()}
+    assert max(values, key=lambda m: values[m]) == "controller"
+    assert values["no_memory"] == 0 < values["abstain_only"]
+    assert report["top_k"]["injected"]["none_close"]["share"] == 1
+    assert report["controller"]["abstained"]["share"] < measure.ABSTENTION_CAP
+    rows = tables.methods({"lexical": {"small": report}})
+    assert len(rows) == 2 + len(measure.METHODS)
+    assert len({row.count("|") for row in rows}) == 1
+
+
+def test_false_injection_does_not_rise_as_the_store_grows(small: labelled.Labelled) -> None:
+    found = measure.growth(small, None, calibrations.shipped()[LEXICAL], filler.made_up(3_000), [102, 1_000, 3_000])
+    assert [one["documents"] for one in found] == [102, 1_000, 3_000]
+    injected = [sum(f["hits"] for f in one["controller"]["injected"].values()) for one in found]  # type: ignore[index]
+    assert injected[0] >= injected[1] >= injected[2]
+    assert found[2]["controller"]["right"]["share"] > 0.4  # type: ignore[index]
+
+
+def test_an_audit_asks_growing_snapshots_and_another_order_changes_nothing(small: labelled.Labelled) -> None:
+    found = audit.audit(small.documents, None, LEXICAL, calibrations.shipped())
+    assert [s["documents"] for s in found["snapshots"]] == [10, 25, 51, 102]  # type: ignore[attr-defined]
+    assert found["shuffled"] == 0
+    assert found["snapshots"][-1]["found"]["share"] > 0.9  # type: ignore[index]
+    assert audit.audit([], None, LEXICAL, calibrations.shipped())["ok"]
+
+
+def test_tables_are_put_between_their_marks_only(tmp_path: Path) -> None:
+    path = tmp_path / "x.md"
+    path.write_text(f"before\n{tables.BEGIN}\nold\n{tables.END}\nafter\n")
+    tables.write(path, ["| new |"])
+    assert path.read_text() == f"before\n{tables.BEGIN}\n\n| new |\n\n{tables.END}\nafter\n"
+    path.write_text("nothing")
+    with pytest.raises(BadInputError, match="no place"):
+        tables.write(path, [])
