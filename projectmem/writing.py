@@ -12,6 +12,19 @@ from projectmem_logs.store import LogStore
 
 CATCH_UP_BYTES = 256 << 10
 
+
+def made(home: str, project: str) -> LogStore:
+    """A store for one append."""
+    return LogStore(home, project=project)
+
+
+def unmade(store: LogStore, home: str, project: str) -> None:
+    """It is not kept."""
+    store.close()
+
+
+take, give = made, unmade  # a resident process keeps its stores: serve/kept.py
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,10 +69,13 @@ def append(
             if problems is not None:
                 problems.append(f"the gate's snapshot was not updated ({type(exc).__name__}: {exc})")
 
-    store = LogStore(place.home, project=place.project)
-    events = store.append(drafts, now=now, durability=durability, after=after)
-    if problems is not None:
-        problems.extend(store.notices)
+    store = take(place.home, place.project)
+    try:
+        events = store.append(drafts, now=now, durability=durability, after=after)
+        if problems is not None:
+            problems.extend(store.notices)
+    finally:
+        give(store, place.home, place.project)
     return events
 
 

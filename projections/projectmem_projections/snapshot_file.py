@@ -82,7 +82,10 @@ class SnapshotFile:
         self._writable = False
         with self._guard:
             _private(path)
-            self._db = sqlite3.connect(path, timeout=busy_ms / 1000, isolation_level=None, cached_statements=64)
+            # Never used by two threads at once, but by one after the other in a resident process.
+            self._db = sqlite3.connect(
+                path, timeout=busy_ms / 1000, isolation_level=None, cached_statements=128, check_same_thread=False
+            )
         try:
             with self._guard:
                 version = self._db.execute("PRAGMA user_version").fetchone()[0]
@@ -113,6 +116,13 @@ class SnapshotFile:
 
     def close(self) -> None:
         self._db.close()
+
+    def usable(self) -> bool:
+        """Whether the open file is still one of this version."""
+        try:
+            return bool(self._db.execute("PRAGMA user_version").fetchone()[0] == VERSION)
+        except sqlite3.Error:
+            return False
 
     def __enter__(self) -> Self:
         return self

@@ -8,7 +8,7 @@ from projectmem_projections.snapshot import Snapshot
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from projectmem_gate.model import Action
@@ -23,8 +23,11 @@ INLINE_BYTES = 512 << 10  # what is folded in before a call: about 30 ms; more i
 CATCH_UP_EVENTS = 20_000  # about two seconds' worth; a command shows that it waits for the rest
 
 opener: Callable[..., Snapshot] = Snapshot  # a resident process keeps what it opens: serve/kept.py
+opener: Callable[..., Snapshot] = Snapshot  # a resident process keeps what it opens: serve/kept.py
 _redactors: dict[str, Redactor] = {}
 _mended: dict[str, str] = {}
+_compiled: list[Any] = [None, None]  # the accepted policy that was read last, and what it came to
+_hashed: list[Any] = [None, ""]  # a policy and its hash
 
 
 class BehindError(Exception):
@@ -162,7 +165,10 @@ def policy_of(state: Snapshot) -> Policy:
     data: Any = accepted.get("policy") if accepted else None
     if not isinstance(data, dict):
         return DEFAULT
-    return Policy.from_data(data)
+    if _compiled[0] != data:
+        _compiled[:] = [data, Policy.from_data(data)]
+    found: Policy = _compiled[1]
+    return found
 
 
 def policy_hash(policy: Policy) -> str:
@@ -170,7 +176,9 @@ def policy_hash(policy: Policy) -> str:
     from projectmem_logs.canonical import canonical
     from projectmem_logs.digest import sha256_hex
 
-    return sha256_hex(canonical(policy.to_data()))
+    if _hashed[0] is not policy:
+        _hashed[:] = [policy, sha256_hex(canonical(policy.to_data()))]
+    return str(_hashed[1])
 
 
 def redactor(place: Place) -> Redactor:

@@ -16,7 +16,7 @@ from projectmem_logs import files
 
 from projectmem.errors import ProjectmemError
 from projectmem.hook import degraded, entry
-from projectmem.serve import alive, server
+from projectmem.serve import alive, kept, server
 from projectmem.serve import settings as settings_of
 
 IDLE_S = 1800.0
@@ -49,9 +49,11 @@ class Server:
         held = files.lock(os.path.join(self.home, "serve.lock"), 0)
         if held is None:
             raise BusyError(f"another `projectmem serve` answers for this log already (process {alive.server(self.home)})")
+        kept.keep()
         try:
             return self._serve(ready)
         finally:
+            kept.release()
             files.unlock(held)
 
     def _serve(self, ready: Callable[[list[str]], None] | None) -> str:

@@ -16,8 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from projectmem_logs.store import LogStore
+from projectmem_logs.verify import verify
 
-from projectmem.serve import alive, run, settings
+from projectmem.serve import alive, kept, run, settings
 from projectmem.setup import init as setup
 from projectmem.setup.claude_settings import registered
 
@@ -280,3 +282,39 @@ def test_a_session_starts_the_server_it_was_set_up_for(hooked: Any, monkeypatch:
         time.sleep(0.05)
     assert not alive.server(str(hooked.home))
     assert "settings are gone" in "\n".join(hooked.log_lines())
+
+
+def test_what_is_kept_open_is_one_store_and_a_snapshot_that_is_still_there(hooked: Any, client: Client) -> None:
+    """Files stay open from request to request and do not pile up; a snapshot that is replaced meanwhile is opened anew, and a
+    stream that somebody else wrote to is read again."""
+
+    def fail(n: int) -> None:
+        call = hooked.call(f"make t{n}", id=f"k{n}")
+        body = hooked.payload("PostToolUseFailure", **call, error=ERROR, is_interrupt=False, duration_ms=5)
+        assert client.post("PostToolUseFailure", body)[0] == 204
+
+    def asked(n: int) -> int:
+        return client.post("PreToolUse", hooked.payload("PreToolUse", **hooked.call(f"make t{n}", id=f"q{n}{time.time_ns()}")))[0]
+
+    fail(0)
+    (store,) = kept._stores[next(iter(kept._stores))]
+    (snapshot,) = kept._snapshots[f"{hooked.home}/projections/gate.sqlite"]
+    for n in range(1, 4):
+        fail(n)
+    assert kept._stores[next(iter(kept._stores))] == [store]
+    assert kept._snapshots[snapshot.path] == [snapshot]
+    os.rename(snapshot.path, f"{snapshot.path}.old")
+    assert asked(2) == 200, "folded anew from the log"
+    assert kept._snapshots[snapshot.path] != [snapshot]
+    actor = {"session": "", "agent": "", "harness": "", "model": "", "origin": "human"}
+    note = {
+        "kind": "note.recorded",
+        "at": time.time_ns() // 1000,
+        "actor": actor,
+        "causes": [],
+        "data": {"text": "x", "tags": []},
+    }
+    LogStore(str(hooked.home)).append([note], now=note["at"])
+    fail(4)
+    assert [asked(n) for n in (1, 4)] == [200, 200]
+    assert verify(str(hooked.home)).ok

@@ -1,0 +1,91 @@
+"""What a resident process keeps open from one request to the next: the store of its log and the gate's snapshot.
+
+A store that goes on need not read the stream's end again, nor sync what it finds there; a connection to the snapshot keeps its
+prepared statements. Each is used by one request at a time and given back after it; a snapshot whose file was replaced meanwhile
+is closed and opened anew, and a store looks at its segment's signature itself.
+"""
+
+from __future__ import annotations
+
+import os
+
+from projectmem_logs.store import LogStore
+from projectmem_projections.snapshot import Snapshot
+
+from projectmem import writing
+from projectmem.hook import state
+
+SPARE_MAX = 4  # of each log: more requests at once open their own
+
+_stores: dict[tuple[str, str], list[LogStore]] = {}
+_snapshots: dict[str, list[KeptSnapshot]] = {}
+
+
+class KeptSnapshot(Snapshot):
+    """A snapshot that `close` gives back."""
+
+    file: tuple[int, int]
+
+    def close(self) -> None:
+        """Keep it for the next request, unless its file is gone or something was left undone."""
+        spare = _snapshots.setdefault(self.path, [])
+        if self._db.in_transaction or len(spare) >= SPARE_MAX or self.file != _file(self.path):
+            super().close()
+        else:
+            spare.append(self)
+
+
+def _file(path: str) -> tuple[int, int]:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return 0, 0
+    return found.st_dev, found.st_ino
+
+
+def _open(path: str, *, busy_ms: int = 100) -> Snapshot:
+    spare, now = _snapshots.get(path, []), _file(path)
+    while spare:
+        try:
+            kept = spare.pop()
+        except IndexError:  # another request was faster
+            break
+        if kept.file == now and kept.usable():
+            return kept
+        Snapshot.close(kept)
+    made = KeptSnapshot(path, busy_ms=busy_ms)
+    made.file = _file(path)
+    return made
+
+
+def _take(home: str, project: str) -> LogStore:
+    try:
+        return _stores[home, project].pop()
+    except (KeyError, IndexError):
+        return LogStore(home, project=project)
+
+
+def _give(store: LogStore, home: str, project: str) -> None:
+    spare = _stores.setdefault((home, project), [])
+    if len(spare) < SPARE_MAX:
+        spare.append(store)
+    else:
+        store.close()
+
+
+def keep() -> None:
+    """From now on this process keeps what it opens."""
+    state.opener = _open
+    writing.take, writing.give = _take, _give
+
+
+def release() -> None:
+    """Close what was kept, and keep nothing from now on."""
+    state.opener = Snapshot
+    writing.take, writing.give = writing.made, writing.unmade
+    for store in [store for stores in _stores.values() for store in stores]:
+        store.close()
+    for snapshot in [snapshot for snapshots in _snapshots.values() for snapshot in snapshots]:
+        Snapshot.close(snapshot)
+    _stores.clear()
+    _snapshots.clear()
