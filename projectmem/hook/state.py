@@ -23,7 +23,6 @@ INLINE_BYTES = 512 << 10  # what is folded in before a call: about 30 ms; more i
 CATCH_UP_EVENTS = 20_000  # about two seconds' worth; a command shows that it waits for the rest
 
 opener: Callable[..., Snapshot] = Snapshot  # a resident process keeps what it opens: serve/kept.py
-opener: Callable[..., Snapshot] = Snapshot  # a resident process keeps what it opens: serve/kept.py
 _redactors: dict[str, Redactor] = {}
 _mended: dict[str, str] = {}
 _compiled: list[Any] = [None, None]  # the accepted policy that was read last, and what it came to
