@@ -20,12 +20,14 @@ def back(stream: str, where: str, us: int, ts: int) -> str:
 
 def ahead(latest: Mapping[str, int], now: int) -> list[str]:
     """Of {stream: latest time on record} those that lie ahead of this clock by more than clocks may differ."""
-    return [
-        f"stream {stream} is dated {output.span(ts - now)} ahead of this machine's clock: one of the two is wrong; until that"
-        " time its failures warn at most"
-        for stream, ts in sorted(latest.items())
-        if ts > now + SKEW_US
-    ]
+    return [_ahead(stream, ts) for stream, ts in sorted(latest.items()) if ts > now + SKEW_US]
+
+
+def _ahead(stream: str, ts: int) -> str:
+    return (
+        f"stream {stream} is dated {output.when(ts)}, ahead of this machine's clock: one of the two is wrong; until then what"
+        " failed there warns at most"
+    )
 
 
 def of_report(report: Any, now: int) -> list[str]:
@@ -55,4 +57,4 @@ def of_stats(found: Mapping[str, Any]) -> list[str]:
     """What the summaries say of the clocks (see `summaries.stats`)."""
     clock = found.get("clock") or {}
     lines = [back(row["stream"], f"record {row['seq']}", row["back_us"], row["ts"]) for row in clock.get("back", ())[:SHOWN]]
-    return lines + ahead(clock.get("latest", {}), clock.get("now", 0))
+    return lines + [_ahead(stream, ts) for stream, ts in sorted(clock.get("ahead", {}).items())]

@@ -18,6 +18,7 @@ from .snapshot import Snapshot
 
 LOCK_WAIT_MS = 60_000
 _LOCK = "build.lock"
+_GENERATIONS = {"duckdb": "summaries", "recall": "recall"}
 _KEPT = ("gate.sqlite", "gate.sqlite-journal")  # the latter is rolled back or emptied when the snapshot is opened
 
 
@@ -35,8 +36,8 @@ def forget(home: str) -> dict[str, int | str]:
     _, events = rebuild_snapshot(home)
     _wipe_notes(path)
     done["gate snapshot"] = f"rebuilt from {events} events"
-    for name, what in (("duckdb", "summaries"), ("recall", "recall")):
-        done[f"{what}, generations removed"] = _empty(os.path.join(folder, name))
+    for name in sorted({*_GENERATIONS, *files.folders(folder)}):  # whatever another version keeps there is derived, too
+        done[f"{_GENERATIONS.get(name, name)}, generations removed"] = _empty(os.path.join(folder, name))
     return done
 
 

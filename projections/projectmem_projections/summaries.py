@@ -187,8 +187,8 @@ def _rows(home: str, table: str, clause: str, values: list[Any], notices: Notice
     return ask(home, lambda s: s.query(f'SELECT * RENAME (at_us AS "at") FROM {table} {clause}', values), notices)  # noqa: S608
 
 
-def _clock(s: Summaries) -> Row:
-    """The latest time of each stream's last records, and the first places where its clock went back."""
+def _clock(s: Summaries, now: int) -> Row:
+    """Streams whose last record is dated ahead of now, and the first places where a stream's clock went back."""
     back = s.query(
         """SELECT stream, seq, ts, before - ts AS back_us
         FROM (SELECT stream, seq, ts, lag(ts) OVER (PARTITION BY stream ORDER BY seq) AS before FROM events)
@@ -196,7 +196,7 @@ def _clock(s: Summaries) -> Row:
         [SKEW_US],
     )
     last = s.query("SELECT stream, arg_max(ts, seq) AS ts FROM events GROUP BY stream ORDER BY stream")
-    return {"latest": {row["stream"]: row["ts"] for row in last}, "back": back}
+    return {"ahead": {row["stream"]: row["ts"] for row in last if row["ts"] > now + SKEW_US}, "back": back}
 
 
 def stats(home: str, *, now: int, notices: Notices = None) -> Row:
@@ -204,7 +204,8 @@ def stats(home: str, *, now: int, notices: Notices = None) -> Row:
     classes: {class: failures}, gate: [{verdict, rule, count, then_failed, then_ok, then_other, not_run}], overrides, sessions,
     failures: {standing: keys}, issues_open, actors: [{harness, model, agent, actions, failed, sessions, last_at}],
     incidents: {degraded, recovered}, damage: [{stream, segment, at_byte, kind, detail}],
-    clock: {now, latest: {stream: ts}, back: [{stream, seq, ts, back_us}]} where one went back by more than clocks may differ}.
+    clock: {ahead: {stream: its latest ts, where that is ahead of now},
+    back: [{stream, seq, ts, back_us}]} where one went back by more than clocks may differ}.
 
     not_run: a decision on a call that never finished; for ask and deny that is the gate having its way.
     """
@@ -237,7 +238,7 @@ def stats(home: str, *, now: int, notices: Notices = None) -> Row:
             "actors": s.query("SELECT * FROM actors ORDER BY actions DESC, harness, model, agent LIMIT 20"),
             "incidents": {kind: incidents.get(kind, 0) for kind in ("degraded", "recovered")},
             "damage": s.query("SELECT * FROM integrity ORDER BY ALL"),
-            "clock": {"now": now, **_clock(s)},
+            "clock": _clock(s, now),
         }
 
     return ask(home, question, notices)

@@ -149,6 +149,6 @@ def _report(done: Outcome | None, as_json: bool) -> None:
         common.say(f"the chain after it: {state}")
         for name in done.remains:
             common.say(paint("red", f"still in {output.safe(name)}, which an erasure does not rewrite"))
-        common.say("not reached: transcripts that the harness keeps, backups, checkouts, your shell's history")
+        common.say("not reached: exports, transcripts that the harness keeps, backups, checkouts, your shell's history")
     if not done.ok:
         common.leave(1)

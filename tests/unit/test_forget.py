@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import time
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from projectmem_logs.store import LogStore, init_home
 from projectmem_logs.verify import verify
 from projectmem_projections import generations
 from projectmem_projections.rebuild import rebuild
+from projectmem_projections.snapshot import Snapshot
 
 from projectmem import caller, place
 from projectmem.cli import app as cli
@@ -24,6 +26,9 @@ from projectmem.hook import entry
 
 SECRET = 'Kilimanjaro "4711" expedition'
 USAGE, COULD_NOT = 2, 3
+# Files that are derived, left by a process that died, or kept by another version.
+DERIVED = ("health.json", "gate.sqlite-shm.1.new", "gate.sqlite.999999999.building", "recall/gen-00000099/corpus.sqlite",
+           "duckdb/gen-9.duckdb.wal", "another/gen-1/pages", "refold.failed")  # fmt: skip
 
 
 class World:
@@ -94,6 +99,20 @@ class World:
         (self.home / "quarantine" / "torn").write_bytes(b'{"actor":{"agent":"","x":"' + json.dumps(SECRET).encode()[1:9])
         (self.home / "quarantine" / "torn2").write_bytes(b'"data":{"text":' + json.dumps(SECRET).encode())
         self.spool(store, [f"waiting: {SECRET}", "waiting too"])
+        derived = self.home / "projections"
+        for name in DERIVED:
+            (derived / name).parent.mkdir(exist_ok=True, parents=True)
+            (derived / name).write_text(f"{name} {SECRET}")
+        with sqlite3.connect(derived / "meanwhile.sqlite") as state:
+            state.execute("CREATE TABLE pending (data TEXT)")
+            state.execute("INSERT INTO pending VALUES (?)", [SECRET])
+        state.close()
+        (self.home / "hook.told").write_text(f"{SECRET}\nanother session\n")
+        notes = [f"{SECRET} {i}" for i in range(3)]
+        with Snapshot(str(derived / "gate.sqlite")) as gate:
+            for note in notes:  # what hooks leave for the event after a call, and what they took away again
+                gate.pending_put("s1", note, {"input": note})
+            gate._db.execute("DELETE FROM pending WHERE call = ?", [notes[0]])
 
     def spool(self, store: LogStore, texts: list[str]) -> None:
         """Another machine's appends that wait for their lock."""
@@ -131,6 +150,9 @@ def test_a_forgotten_text_is_in_no_file_any_more(world: World) -> None:
     world.spread()
     before = world.holding()
     for part in (
+        *(f"projections/{name}" for name in DERIVED),
+        "projections/meanwhile.sqlite",
+        "hook.told",
         "log/",
         "projections/gate.sqlite",
         "projections/duckdb",
