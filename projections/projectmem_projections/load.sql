@@ -166,7 +166,8 @@ SELECT
     '', left(coalesce(d.reason, ''), 400), '', NULL, '', '', '', NULL, '', -1, coalesce(d.until, 0), coalesce(d.record, ''),
     coalesce(d.by_event, ''), []
 FROM rest WHERE d.key <> ''
-    AND kind IN ('record.pinned', 'record.snoozed', 'record.disputed', 'record.superseded', 'record.reviewed');
+    AND (kind IN ('record.snoozed', 'record.disputed', 'record.superseded')
+        OR (kind IN ('record.pinned', 'record.reviewed') AND origin = 'human')); -- a person's to do: fold._control
 
 INSERT INTO curations
 SELECT id, stream, seq, at_us, session, agent, harness, model, origin, split_part(kind, '.', 2), coalesce(d.record, ''),
