@@ -30,8 +30,9 @@ moments: $(READY) ## ten real moments of the shared transcripts, explained
 bench: $(READY) ## figures as ratios within one run
 	$(BIN)/python -m tests.bench
 
-nightly: $(READY) ## the long runs: a million simulated crashes, sixteen processes killed for a minute
-	PROJECTMEM_CRASHES=1000000 PROJECTMEM_SECONDS=60 $(BIN)/python -m pytest -s tests/simulation/test_logs_simulation.py tests/simulation/test_logs_processes.py
+nightly: $(READY) ## the long runs: a million simulated crashes, sixteen processes killed for a minute, hundreds of erasures killed
+	PROJECTMEM_CRASHES=1000000 PROJECTMEM_SECONDS=60 PROJECTMEM_ROUNDS=300 $(BIN)/python -m pytest -s tests/simulation/test_logs_simulation.py \
+		tests/simulation/test_logs_processes.py tests/simulation/test_forget_processes.py
 
 lock: ## pin and hash the dependencies again (needs uv); names no index host
 	uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -q -o requirements.txt

@@ -25,6 +25,7 @@ from projectmem_logs.home import redaction_key
 from projectmem_logs.redact import Redactor
 from projectmem_logs.selecting import Selector, needles
 from projectmem_logs.store import LogStore
+from projectmem_logs.upcasting import current
 
 from projectmem.errors import BadInputError, RefusedError
 
@@ -266,7 +267,7 @@ def erased_calls(home: str) -> set[str]:
     out: set[str] = set()
     for _, raw, line in erasing.lines(home, erasing.REQUEST):
         if line.ok:
-            out.update(_marks(parse(raw)))
+            out.update(_marks(current(parse(raw))))
     return out
 
 

@@ -148,7 +148,7 @@ def requested(home: str) -> dict[str, str]:
     out: dict[str, str] = {}
     for _, raw, line in lines(home, REQUEST):
         if line.ok and not line.erased:
-            event = parse(raw)
+            event = current(parse(raw))
             ids = event["data"].get("ids") if event["kind"] == "erasure.requested" else None
             for id in ids if isinstance(ids, list) else ():
                 out.setdefault(str(id), event["id"])
