@@ -123,7 +123,7 @@ def _excluded(place: Place, harness: Harness, path: Path) -> Iterator[Check]:
     if exclude is None or gitignore.tracked(place, path):
         return
     text = exclude.read_text(encoding="utf-8", errors="surrogateescape") if exclude.exists() else ""
-    if f"/{harness.project}" not in text.splitlines():
+    if not set(harness.ignored()) <= set(text.splitlines()):
         yield Check("settings", NOTE, f"{path} is not in {exclude} and may be committed", "run `projectmem init`")
 
 

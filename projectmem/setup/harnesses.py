@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from projectmem import place as places
-from projectmem.hook import codex, copilot, gemini, qwen
+from projectmem.hook import cline, codex, copilot, cursor, droid, gemini, opencode, openhands, pi, qwen
 from projectmem.place import Place
-from projectmem.setup import claude_settings, hook_lists, opencode_plugin
+from projectmem.setup import claude_settings, hook_lists, node_bridge, opencode_plugin, pi_extension
 from projectmem.setup.command import MARK, command_line, words_of
 from projectmem.setup.hook_lists import SettingsError
 
@@ -56,6 +56,10 @@ class Harness:
     def home(self) -> Path:
         """The harness's own folder."""
         return Path(places.config_dir(*self._home))
+
+    def ignored(self) -> list[str]:
+        """What git should not see of a project's hooks."""
+        return [f"/{self.project}"]
 
     def path(self, place: Place, *, user: bool = False) -> Path:
         """The file that the hooks are in."""
@@ -106,7 +110,10 @@ class Harness:
             found = hook_lists.hooks_of(path, data if isinstance(data, dict) else {})
         else:
             return self.started(self._own_text(path)) if self.started else {}
-        return {event: [words_of(hook) for hook in hooks if hook.get("type") == "command"] for event, hooks in found.items()}
+        return {
+            event: [words_of(hook) for hook in hooks if hook.get("type", "command") == "command"]
+            for event, hooks in found.items()
+        }
 
     def _own_text(self, path: Path) -> str:
         try:
@@ -145,6 +152,57 @@ def _copilot() -> str:
     return json.dumps({"version": 1, "hooks": hooks}, indent=2) + "\n"
 
 
+def _droid() -> Groups:
+    return {e: _group(droid.HARNESS, e, t, "*" if "Tool" in e else "") for e, t in droid.EVENTS.items()}
+
+
+def _openhands() -> Groups:
+    return {e: _group(openhands.HARNESS, e, t, "*") for e, t in openhands.EVENTS.items()}
+
+
+def _cursor() -> Groups:
+    return {e: {"command": command_line(cursor.HARNESS, e), "timeout": t} for e, t in cursor.EVENTS.items()}
+
+
+class Scripts(Harness):
+    """A harness that runs executable files named after its events, in a folder."""
+
+    def __init__(self, title: str, program: str, home: tuple[str, str], project: str, user: str, events: tuple[str, ...]) -> None:
+        super().__init__(title, program, home, project, user)
+        self.events = events
+
+    def ignored(self) -> list[str]:
+        return [f"/{self.project}/{event}" for event in self.events]
+
+    def planned(self, path: Path, note: Note | None = None) -> tuple[str, str, str]:
+        made = "".join(self._script(event) for event in self.events)
+        return made, "".join(self._own_text(path / event) for event in self.events), ""
+
+    def add(self, path: Path, note: Note | None = None) -> Note:
+        self.planned(path)
+        folders = [str(p) for p in (path, *path.parents) if not p.exists()]
+        for event in self.events:
+            if self._own_text(path / event) != self._script(event):
+                hook_lists.write(path / event, self._script(event))
+            (path / event).chmod(0o755)
+        return note or {"file": str(path), "created": True, "folders": folders}
+
+    def remove(self, path: Path, note: Note | None = None) -> bool:
+        ours = [path / event for event in self.events if self._own_text(path / event)]
+        for file in ours:
+            hook_lists.unlink(file, (note or {}) if file == ours[-1] else {})
+        return bool(ours)
+
+    def registered(self, path: Path) -> bool:
+        return any(self._own_text(path / event) for event in self.events)
+
+    def commands(self, path: Path) -> dict[str, list[list[str]]]:
+        return {event: [[str(path / event)]] for event in self.events if self._own_text(path / event)}
+
+    def _script(self, event: str) -> str:
+        return f"#!/bin/sh\nexec {command_line(cline.HARNESS, event)}\n"
+
+
 CLAUDE = "claude-code"
 HARNESSES: dict[str, Harness] = {
     CLAUDE: Harness(
@@ -168,7 +226,22 @@ HARNESSES: dict[str, Harness] = {
     "opencode": Harness(
         "opencode", "opencode", ("OPENCODE_CONFIG_DIR", os.path.join("~", ".config", "opencode")),
         ".opencode/plugins/projectmem.js", "plugins/projectmem.js", text=opencode_plugin.text,
-        started=opencode_plugin.started,
+        started=lambda source: node_bridge.started(source, opencode.EVENTS),
+    ),
+    "droid": Harness(
+        "Factory Droid", "droid", ("", "~/.factory"), ".factory/settings.json", "settings.json", groups=_droid, comments=True,
+    ),
+    "cline": Scripts("Cline", "cline", ("", "~/.cline"), ".cline/hooks", "hooks", cline.EVENTS),
+    "pi": Harness(
+        "pi", "pi", ("PI_CODING_AGENT_DIR", "~/.pi/agent"), ".pi/extensions/projectmem.ts", "extensions/projectmem.ts",
+        text=pi_extension.text, started=lambda source: node_bridge.started(source, pi.EVENTS),
+    ),
+    "openhands": Harness(
+        "OpenHands", "openhands", ("", "~/.openhands"), ".openhands/hooks.json", "hooks.json", groups=_openhands,
+    ),
+    "cursor": Harness(
+        "Cursor", "cursor", ("", "~/.cursor"), ".cursor/hooks.json", "hooks.json", groups=_cursor, comments=True,
+        top={"version": 1},
     ),
 }  # fmt: skip
 

@@ -173,8 +173,9 @@ def _register(place: Place, report: Report, name: str, harness: Harness, *, user
         return
     if gitignore.tracked(place, path):
         report.warnings.append(f"git tracks {path}: the hooks in it name paths of this machine, so do not commit them")
-    elif gitignore.exclude(place, f"/{harness.project}"):
-        report.excluded = True
+        return
+    for pattern in harness.ignored():
+        report.excluded = gitignore.exclude(place, pattern) or report.excluded
 
 
 def uninit(start: str, *, user: bool = False) -> list[str]:
@@ -189,8 +190,9 @@ def uninit(start: str, *, user: bool = False) -> list[str]:
         if harness.remove(path, notes.pop(str(path), None)):
             done.append(f"took the hooks of {harness.title} out of {path}")
         others = any(Path(name).parts[-2:] == Path(harness.project).parts[-2:] for name in notes)  # of another work tree
-        if not user and not others and gitignore.include(place, f"/{harness.project}"):
-            done.append(f"took the line of {harness.project} out of {gitignore.exclude_file(place)}")
+        gone = [] if user or others else [pattern for pattern in harness.ignored() if gitignore.include(place, pattern)]
+        if gone:
+            done.append(f"took the lines of {harness.project} out of {gitignore.exclude_file(place)}")
     _save_notes(place, notes)
     if place.ready:
         done.append(f"left the log in {place.home} (delete the folder to forget everything)")

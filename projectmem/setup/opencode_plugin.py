@@ -6,39 +6,9 @@ something else changes nothing. What it sends and what comes back is described i
 
 from __future__ import annotations
 
-import json
-import re
+from projectmem.setup import node_bridge
 
-from projectmem.hook.opencode import EVENTS
-from projectmem.setup.command import MARK, hook_args, interpreter
-
-TIMEOUT_MS = 10_000
-_PLUGIN = """// %(mark)s: written by `projectmem init`, taken out by `projectmem uninit`. Do not edit.
-import { spawn } from "node:child_process"
-
-const COMMAND = %(command)s
-const ARGS = %(args)s
-const MAX_OUTPUT = 262144
-
-// One event: JSON to the command, its JSON answer back; an empty answer for whatever goes wrong.
-const ask = (event, payload) => new Promise((resolve) => {
-  let out = ""
-  try {
-    const child = spawn(COMMAND, [...ARGS, event], { stdio: ["pipe", "pipe", "ignore"], timeout: %(timeout)d })
-    child.on("error", () => resolve({}))
-    child.stdin.on("error", () => {})
-    child.stdout.on("data", (chunk) => { out += chunk })
-    child.on("close", () => {
-      try { resolve(JSON.parse(out) || {}) } catch { resolve({}) }
-    })
-    child.stdin.end(JSON.stringify(payload))
-  } catch { resolve({}) }
-})
-
-const cut = (text) => typeof text === "string" && text.length > MAX_OUTPUT
-  ? text.slice(0, MAX_OUTPUT / 2) + "\\n...\\n" + text.slice(-MAX_OUTPUT / 2) : text
-
-export const ProjectmemGate = async ({ client, directory }) => {
+_PLUGIN = """export const ProjectmemGate = async ({ client, directory }) => {
   const args = new Map()  // of calls that have not ended
   const begun = new Set()
   const base = (session) => ({ session_id: session, cwd: directory })
@@ -93,17 +63,4 @@ export const ProjectmemGate = async ({ client, directory }) => {
 
 def text() -> str:
     """The plugin's source, for this installation."""
-    *args, _ = hook_args("opencode", "")
-    return _PLUGIN % {"mark": MARK, "command": json.dumps(interpreter()), "args": json.dumps(args), "timeout": TIMEOUT_MS}
-
-
-def started(source: str) -> dict[str, list[list[str]]]:
-    """The command that a plugin's source starts for each event, {} where it cannot be read."""
-    found = [re.search(rf"^const {name} = (.*)$", source, re.MULTILINE) for name in ("COMMAND", "ARGS")]
-    try:
-        command, args = (json.loads(match.group(1)) if match else None for match in found)
-    except ValueError:
-        return {}
-    if not isinstance(command, str) or not isinstance(args, list):
-        return {}
-    return {event: [[command, *map(str, args), event]] for event in EVENTS}
+    return node_bridge.text("opencode") + _PLUGIN

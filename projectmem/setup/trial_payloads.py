@@ -146,6 +146,93 @@ def _opencode(folder: str) -> list[Step]:
     ]
 
 
+def _droid(folder: str) -> list[Step]:
+    call = {"tool_name": "Execute", "tool_input": {"command": COMMAND}}
+    failed = {"tool_response": f"{ERROR}\n\n[Process exited with code 1]"}
+
+    def of(event: str, session: str, fields: Fields, expected: str, kind: str = "") -> Step:
+        base = {"session_id": f"doctor-{session}", "transcript_path": "", "cwd": folder, "hook_event_name": event}
+        return Step(event, {**base, **fields}, expected, kind)
+
+    return [
+        of("SessionStart", "one", {"source": "startup"}, RECORDED, "session.started"),
+        of("PreToolUse", "one", call, SILENT),
+        of("PostToolUse", "one", {**call, **failed}, RECORDED, "action.finished"),
+        of("Stop", "one", {"stop_hook_active": False}, SILENT),
+        of("PreToolUse", "two", call, RECORDED, "action.proposed"),
+        of("PostToolUse", "two", {**call, **failed}, SPOKE),
+        of("UserPromptSubmit", "two", {"prompt": "go on"}, SILENT),
+        of("SessionEnd", "two", {"reason": "other"}, RECORDED, "session.ended"),
+    ]
+
+
+def _cline(folder: str) -> list[Step]:
+    call = {"id": "call_doctor_1", "name": "run_commands", "input": {"commands": [COMMAND]}}
+    part = {"query": COMMAND, "result": ERROR, "error": "Command exited with code 1", "success": False}
+
+    def of(event: str, session: str, fields: Fields, expected: str, kind: str = "") -> Step:
+        return Step(event, {"taskId": f"doctor-{session}", "workspaceRoots": [folder], **fields}, expected, kind)
+
+    return [
+        of("TaskStart", "one", {}, RECORDED, "session.started"),
+        of("PreToolUse", "one", {"tool_call": call}, SILENT),
+        of("PostToolUse", "one", {"tool_result": {**call, "output": [part]}}, RECORDED, "action.finished"),
+        of("PreToolUse", "two", {"tool_call": {**call, "id": "call_doctor_2"}}, SPOKE),
+        of("TaskComplete", "two", {}, RECORDED, "session.ended"),
+    ]
+
+
+def _pi(folder: str) -> list[Step]:
+    call = {"tool": "bash", "args": {"command": COMMAND}}
+    failed = {**call, "output": f"{ERROR}\n\nCommand exited with code 1", "is_error": True}
+
+    def of(event: str, session: str, fields: Fields, expected: str, kind: str = "") -> Step:
+        return Step(event, {"session_id": f"doctor-{session}", "cwd": folder, **fields}, expected, kind)
+
+    return [
+        of("session_start", "one", {"source": "startup"}, RECORDED, "session.started"),
+        of("tool_call", "one", {**call, "call_id": "call_doctor_1"}, SILENT),
+        of("tool_result", "one", {**failed, "call_id": "call_doctor_1"}, RECORDED, "action.finished"),
+        of("tool_call", "two", {**call, "call_id": "call_doctor_2"}, RECORDED, "action.proposed"),
+        of("tool_result", "two", {**failed, "call_id": "call_doctor_2"}, SPOKE),
+        of("session_shutdown", "two", {"reason": "quit"}, RECORDED, "session.ended"),
+    ]
+
+
+def _openhands(folder: str) -> list[Step]:
+    call = {"tool_name": "terminal", "tool_input": {"command": COMMAND}}
+    response = {"content": [{"type": "text", "text": ERROR}], "is_error": True, "exit_code": 1}
+
+    def of(event: str, session: str, fields: Fields, expected: str, kind: str = "") -> Step:
+        base = {"event_type": event, "session_id": f"doctor-{session}", "working_dir": folder}
+        return Step(event, {**base, **fields}, expected, kind)
+
+    return [
+        of("SessionStart", "one", {}, RECORDED, "session.started"),
+        of("PreToolUse", "one", call, SILENT),
+        of("PostToolUse", "one", {**call, "tool_response": response}, RECORDED, "action.finished"),
+        of("PreToolUse", "two", call, RECORDED, "action.proposed"),
+        of("UserPromptSubmit", "two", {"message": "go on"}, SPOKE),
+        of("SessionEnd", "two", {}, RECORDED, "session.ended"),
+    ]
+
+
+def _cursor(folder: str) -> list[Step]:
+    call = {"tool_name": "Shell", "tool_input": {"command": COMMAND}}
+
+    def of(event: str, session: str, fields: Fields, expected: str, kind: str = "") -> Step:
+        base = {"conversation_id": f"doctor-{session}", "workspace_roots": [folder], "hook_event_name": event}
+        return Step(event, {**base, **fields}, expected, kind)
+
+    return [
+        of("sessionStart", "one", {}, RECORDED, "session.started"),
+        of("postToolUseFailure", "one", {**call, "tool_use_id": "d1", "error_message": ERROR}, RECORDED, "action.finished"),
+        of("preToolUse", "two", {**call, "tool_use_id": "d2"}, RECORDED, "action.proposed"),
+        of("postToolUse", "two", {**call, "tool_use_id": "d2", "tool_output": "fine"}, SPOKE),
+        of("sessionEnd", "two", {}, RECORDED, "session.ended"),
+    ]
+
+
 SCRIPTS: dict[str, Callable[[str], list[Step]]] = {
     "claude-code": _claude,
     "codex": _codex,
@@ -153,4 +240,9 @@ SCRIPTS: dict[str, Callable[[str], list[Step]]] = {
     "qwen": _qwen,
     "copilot": _copilot,
     "opencode": _opencode,
+    "droid": _droid,
+    "cline": _cline,
+    "pi": _pi,
+    "openhands": _openhands,
+    "cursor": _cursor,
 }

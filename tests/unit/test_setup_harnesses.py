@@ -48,6 +48,11 @@ def _init(repo: Path, *names: str, **more: Any) -> setup.Report:
     return setup.init(str(repo), now=NOW, harnesses=names, import_sessions=False, **more)
 
 
+def _content(path: Path) -> dict[Path, bytes]:
+    """A file, or all files of a folder."""
+    return {p: p.read_bytes() for p in ([path] if path.is_file() else sorted(path.iterdir()))}
+
+
 @pytest.mark.parametrize("user", [False, True])
 @pytest.mark.parametrize("name", list(HARNESSES))
 def test_init_twice_is_init_once_and_uninit_gives_everything_back(repo: Path, tmp_path: Path, name: str, user: bool) -> None:
@@ -56,9 +61,9 @@ def test_init_twice_is_init_once_and_uninit_gives_everything_back(repo: Path, tm
     exclude = (repo / ".git" / "info" / "exclude").read_bytes()
     first = _init(repo, name, user=user)
     path = Path(first.settings[0])
-    once = path.read_bytes()
+    once = _content(path)
     assert _init(repo, name, user=user).settings == first.settings
-    assert path.read_bytes() == once
+    assert _content(path) == once
     status = subprocess.run(["git", "status", "--porcelain"], cwd=repo, capture_output=True, text=True, check=True)
     assert status.stdout == ""
     assert any(HARNESSES[name].title in line for line in setup.uninit(str(repo), user=user))
@@ -115,7 +120,7 @@ def test_a_stale_interpreter_is_rewritten_and_still_comes_out_exactly(
     assert "/opt/old" in path.read_text()
     _init(repo, name)
     assert "/opt/old" not in path.read_text()
-    assert len(HARNESSES[name].commands(path)["SessionStart"]) == 1
+    assert {len(found) for found in HARNESSES[name].commands(path).values()} == {1}
     setup.uninit(str(repo))
     assert path.read_text() == PLAIN
 
@@ -123,7 +128,7 @@ def test_a_stale_interpreter_is_rewritten_and_still_comes_out_exactly(
 @pytest.mark.parametrize("name", [name for name in OTHERS if name not in SHARED])
 def test_a_file_of_somebody_else_s_is_not_overwritten(repo: Path, name: str) -> None:
     """Where our file would go there is another: say so, and make nothing."""
-    path = repo / HARNESSES[name].project
+    path = repo / HARNESSES[name].project / ("PreToolUse" if name == "cline" else "")
     path.parent.mkdir(parents=True)
     path.write_text("theirs")
     with pytest.raises(SettingsError, match="was not written by"):
@@ -147,8 +152,8 @@ def test_doctor_fires_every_registered_hook(repo: Path, name: str) -> None:
 def test_doctor_hears_a_hook_that_does_nothing(repo: Path, name: str) -> None:
     """A command that runs and says nothing is not a gate."""
     _init(repo, name)
-    path = repo / HARNESSES[name].project
-    path.write_text(path.read_text().replace("import gc, sys", "import gc, sys; sys.exit(0)"))
+    for path in _content(repo / HARNESSES[name].project):
+        path.write_text(path.read_text().replace("import gc, sys", "import gc, sys; sys.exit(0)"))
     checks = list(doctor.examine(str(repo), now=NOW))
     assert not doctor.healthy(checks)
     assert any("recorded no" in c.detail for c in checks if c.status == doctor.FAIL)
