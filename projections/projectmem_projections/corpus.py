@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from projectmem_projections.following import Position
 
-SCHEMA = "2"
+SCHEMA = "3"
 FILE = "corpus.sqlite"
 _TABLES = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -53,6 +53,7 @@ _FIELDS = (
     "expires_at",
     "causes",
     "corrects",
+    "cls",
 )
 
 

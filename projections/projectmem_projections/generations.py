@@ -182,7 +182,8 @@ def build(home: str, *, wait_ms: int = 0) -> str:
                 con.close()
             _publish(folder, path)
         except BaseException:
-            files.remove(path)
+            for leftover in (path, f"{path}.wal"):
+                files.remove(leftover)
             raise
         for name in old:
             if name < used:
@@ -211,8 +212,9 @@ def discard(home: str, *, all: bool = False) -> None:
     (after an erasure nothing of what was erased may stay)."""
     folder = _folder(home)
     files.remove(os.path.join(folder, "CURRENT"))
-    for name in _generations(folder) if all else ():
-        files.remove(os.path.join(folder, name))
+    for name in files.names(folder) if all else ():
+        if name.startswith(PREFIX):  # also what a builder that died left beside its file
+            files.remove(os.path.join(folder, name))
 
 
 def purge_previous(home: str) -> None:
