@@ -20,11 +20,10 @@ from .errors import NotInitialisedError
 from .reader import WORDS, Problem
 from .recovery import joins
 from .sweep import Sweep
-from .tail import first_seq, read_tail, segment_name, segments, split, streams
+from .tail import first_seq, part, read_tail, segment_name, segments, split, streams
 
 LOCK_WAIT_MS = 1_000
 BLOCK = 64 * 1024  # bytes checked at a time: they stay in the processor's cache
-_HEAD = b'{"actor":{'
 
 REMEDIES = {
     "unterminated": "the next append puts it back by itself; no record is lost",
@@ -273,18 +272,11 @@ class _Stream:
 
     def _glued(self, raw: bytes, offset: int) -> bool:
         """Whole records inside a damaged line: report how many, and let the chain go on through them."""
-        raw = raw.removeprefix(BOM)
-        starts = []
-        at = raw.find(_HEAD)
-        while at >= 0:
-            starts.append(at)
-            at = raw.find(_HEAD, at + 1)
-        pieces = [raw[a:b] for a, b in zip(starts, [*starts, len(raw)][1:], strict=True)]
-        lines = [(check_line(p, offset + a), p) for a, p in zip(starts, pieces, strict=True)]
-        whole = [(line, p) for line, p in lines if line.ok]
-        if not whole or (len(pieces) == 1 and starts[0] == 0):
+        pieces = part(raw.removeprefix(BOM), offset, True)
+        whole = [(line, piece) for line, piece in pieces if line.ok]
+        if not whole:
             return False
-        lost = "" if len(whole) == len(pieces) and not starts[0] else ", and a piece that is not"
+        lost = "" if len(whole) == len(pieces) else ", and a piece that is not"
         if b"\0" in raw:
             self._report(offset, "nul", f"{_extent(raw, offset)}, and {len(whole)} whole record(s) in the same line")
         else:
