@@ -19,7 +19,10 @@ fails AS (
         e.key, count(*) AS count,
         count(*) FILTER (n.ok IS NULL OR (e.at_us, e.stream, e.seq) > (n.ok.at_us, n.ok.stream, n.ok.seq)) AS streak,
         count(DISTINCT e.session) AS sessions, min(e.at_us) AS first_at,
-        max({'at_us': e.at_us, 'stream': e.stream, 'seq': e.seq, 'id': e.id}).id AS last_id,
+        -- what was only imported or claimed does not speak over what was observed: history.fold
+        max({'since': (n.ok IS NULL OR (e.at_us, e.stream, e.seq) > (n.ok.at_us, n.ok.stream, n.ok.seq)),
+            'observed': (n.ok IS NULL OR (e.at_us, e.stream, e.seq) > (n.ok.at_us, n.ok.stream, n.ok.seq)) AND e.origin IN ('observed', ''),
+            'at_us': e.at_us, 'stream': e.stream, 'seq': e.seq, 'id': e.id}).id AS last_id,
         list_sort(list(DISTINCT {'harness': e.harness, 'model': e.model, 'agent': e.agent})
             FILTER (n.ok IS NULL OR (e.at_us, e.stream, e.seq) > (n.ok.at_us, n.ok.stream, n.ok.seq))) AS actors
     FROM entries e LEFT JOIN newest n USING (key) WHERE e.t = 'fail' GROUP BY e.key
