@@ -91,10 +91,11 @@ class Embedder:
     def words(self, text: str, most: int) -> NDArray[np.float32]:
         """One vector for each known word of a text, shape (n, 256), not of unit length: its length is the word's weight."""
         ids = [tokens for piece in _PIECES.findall(_fold(text)) if piece.isalnum() and (tokens := self._word(piece))][:most]
-        out = np.zeros((len(ids), DIM), np.float32)
-        for row, tokens in enumerate(ids):
-            numbers = list(tokens)
-            out[row] = (self._vectors[numbers] * self._scales[numbers, None]).sum(axis=0, dtype=np.float32)
+        if not ids:
+            return np.zeros((0, DIM), np.float32)
+        flat = [number for tokens in ids for number in tokens]
+        starts = np.cumsum([0, *(len(tokens) for tokens in ids[:-1])])
+        out: NDArray[np.float32] = np.add.reduceat(self._vectors[flat] * self._scales[flat, None], starts, axis=0)
         return out
 
     def _tokens(self, text: str) -> list[int]:

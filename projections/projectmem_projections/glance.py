@@ -28,9 +28,16 @@ if TYPE_CHECKING:
 
 UNIT = lexical.UNIT
 POOL = 50  # candidates taken from each search
-FEATURED = 12  # of them, so many of the nearest are looked at closely; the rest is never shown
+FEATURED = 8  # of them, so many of the nearest are looked at closely; the rest is never shown
 COSINE_SHARE = 70  # per cent of the cosine in the similarity, the rest is cover (measured for the static table)
 BYTES_MAX = 16_000_000  # of log that is folded where there is no generation: about 0.2 s
+
+
+def similarity(cosine: int | None, lexical: int, cover: int) -> int:
+    """Cosine and cover in one; the lexical score alone where there is no cosine. In ten-thousandths."""
+    if cosine is None:
+        return lexical
+    return (COSINE_SHARE * max(cosine, 0) + (100 - COSINE_SHARE) * cover) // 100
 
 
 class Candidate(Value):
@@ -58,9 +65,7 @@ class Candidate(Value):
     @property
     def similarity(self) -> int:
         """Cosine and cover in one; the lexical score alone where there is no cosine."""
-        if self.cosine is None:
-            return self.lexical
-        return (COSINE_SHARE * max(self.cosine, 0) + (100 - COSINE_SHARE) * self.cover) // 100
+        return similarity(self.cosine, self.lexical, self.cover)
 
 
 def folder(home: str) -> str:

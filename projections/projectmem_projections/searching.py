@@ -5,7 +5,7 @@ Says *what is similar*, inside a scope; whether anything is said at all is decid
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,7 +13,7 @@ import numpy as np
 from projectmem_projections import alignment, lexical
 from projectmem_projections.corpus import Corpus
 from projectmem_projections.documents import Facts
-from projectmem_projections.glance import FEATURED, POOL, UNIT, Candidate, looked_at, overtaken
+from projectmem_projections.glance import FEATURED, POOL, UNIT, Candidate, looked_at, overtaken, similarity
 from projectmem_projections.scope import Scope, admits, admitted
 from projectmem_projections.vectors import Vectors
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from projectmem_projections.embed import Space
+
+FETCHED = 24  # documents of the corpus that are read for one question: the FEATURED nearest, and some that come close
 
 
 class Search:
@@ -60,7 +62,7 @@ class Search:
         return self._found(query, None, 0)
 
     def candidates(self, query: str, reader: Scope, now: int) -> list[Candidate]:
-        """At most 2 * POOL documents of the corpus and all matching ones of the tail, by falling similarity, then id."""
+        """At most FETCHED documents of the corpus and all matching ones of the tail, by falling similarity, then id."""
         return [] if reader.empty or not query.strip() else self._found(query, reader, now)
 
     def _found(self, query: str, reader: Scope | None, now: int) -> list[Candidate]:
@@ -121,22 +123,30 @@ class Search:
         allowed = np.ones(self.corpus.count, np.bool_) if reader is None else self._allowed(reader, now)
         if not allowed.any():
             return []
-        words, rarity, cover = self._lexical(query, stored)
-        words[~allowed] = 0
-        rows = set(_best(words, POOL))
+        worded = self._lexical(query, stored, allowed)
+        cosines = self._cosines(vector, allowed, worded)
+        found = []
+        for row in worded.keys() | cosines.keys():
+            words, cosine = worded.get(row, (0, 0, 0)), cosines.get(row)
+            found.append((-similarity(cosine, words[0], words[2]), row, cosine, words))
+        found.sort(key=lambda one: one[:2])
+        documents = self.corpus.documents(sorted(row for _, row, _, _ in found[:FETCHED]))
+        return [Candidate(documents[row], cosine, *words) for _, row, cosine, words in found[:FETCHED]]
+
+    def _cosines(
+        self, vector: NDArray[np.float32] | None, allowed: NDArray[np.bool_], worded: Mapping[int, object]
+    ) -> dict[int, int]:
+        """Row -> cosine of the nearest rows, and of those that share words."""
         cosines: dict[int, int] = {}
-        if self.vectors is not None and vector is not None:
-            index_rows = np.flatnonzero(allowed[self._corpus_row])
-            for number, cosine in self.vectors.search(vector, index_rows, POOL):
-                cosines[int(self._corpus_row[number])] = _score(cosine)
-            rest = [row for row in rows if row not in cosines and row in self._vector_row]
-            for row, cosine in zip(rest, self.vectors.cosines(vector, [self._vector_row[row] for row in rest]), strict=True):
-                cosines[row] = _score(cosine)
-            rows |= set(cosines)
-        documents = self.corpus.documents(sorted(rows))
-        return [
-            Candidate(d, cosines.get(row), int(words[row]), int(rarity[row]), int(cover[row])) for row, d in documents.items()
-        ]
+        if self.vectors is None or vector is None:
+            return cosines
+        index_rows = np.flatnonzero(allowed[self._corpus_row])
+        for number, cosine in self.vectors.search(vector, index_rows, POOL):
+            cosines[int(self._corpus_row[number])] = _score(cosine)
+        rest = [row for row in worded if row not in cosines and row in self._vector_row]
+        for row, cosine in zip(rest, self.vectors.cosines(vector, [self._vector_row[row] for row in rest]), strict=True):
+            cosines[row] = _score(cosine)
+        return cosines
 
     def _allowed(self, reader: Scope, now: int) -> NDArray[np.bool_]:
         """Rows inside the scope that are alive: not expired, not overtaken by the tail."""
@@ -147,33 +157,38 @@ class Search:
         return allowed
 
     def _lexical(
-        self, query: lexical.Query, stored: dict[str, tuple[bytes, bytes]]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """`lexical.Query.rows` over all rows at once: (score, rarity, cover), shape (count,)."""
+        self, query: lexical.Query, stored: dict[str, tuple[bytes, bytes]], allowed: NDArray[np.bool_]
+    ) -> dict[int, tuple[int, int, int]]:
+        """`lexical.Query.rows` of the POOL best allowed rows; of equals the earlier rows."""
         assert self.corpus is not None
         sums = np.zeros(self.corpus.count, np.int64)
-        best = np.zeros(self.corpus.count, np.int64)
-        covered = np.zeros(self.corpus.count, np.int64)
+        postings = []
         for token, weight in query.weights.items():
             if token in stored:
                 rows = np.frombuffer(stored[token][0], "<u4")
                 sums[rows] += weight * np.frombuffer(stored[token][1], "<u2").astype(np.int64)
-                best[rows] = np.maximum(best[rows], weight)
-                covered[rows] += weight
-        total = query.total or 1
-        return np.minimum(UNIT, sums // total), np.minimum(UNIT, best * UNIT // query.rarest), covered * UNIT // total
+                postings.append((weight, rows))
+        sums[~allowed] = 0
+        positive = np.flatnonzero(sums)
+        scores = np.minimum(UNIT, sums[positive] // (query.total or 1))
+        best = positive[np.argsort(-scores, kind="stable")][:POOL]
+        best = best[sums[best] >= (query.total or 1)]  # less than a ten-thousandth is nothing
+        found = {}
+        for row in best:
+            weights = [weight for weight, rows in postings if _has(rows, row)]
+            found[int(row)] = query.finish(int(sums[row]), max(weights), sum(weights))
+        return found
+
+
+def _has(rows: NDArray[np.uint32], row: np.int64) -> bool:
+    """Whether ascending rows hold a row."""
+    at = int(np.searchsorted(rows, row))
+    return at < len(rows) and int(rows[at]) == int(row)
 
 
 def space_of(embedder: Space | None) -> str:
     """Name of the vector space of an embedder, as calibrations know it; "lexical" without one."""
     return f"{embedder.model}/{embedder.revision[:8]}" if embedder is not None else "lexical"
-
-
-def _best(scores: NDArray[np.int64], k: int) -> Sequence[int]:
-    """Rows of the k highest positive scores; of equals the earlier rows."""
-    positive = np.flatnonzero(scores)
-    order = positive[np.argsort(-scores[positive], kind="stable")][:k]
-    return [int(row) for row in order]
 
 
 def _score(cosine: float) -> int:

@@ -1,9 +1,9 @@
 """A FAISS index of a recall generation: vectors, the ids of their rows and a manifest, written and read as one.
 
-Files in the generation's folder: `index.faiss` (a bare IndexFlatIP, exact), `ids.json` (document id of each index row) and
-`manifest.json`. The manifest names the vector space (model, revision, dimension, normalisation), the log position, the count
-and the SHA-256 of the other two; what does not match raises VectorsError and the caller serves lexically until a rebuild.
-Texts without a vector have no row. numpy and faiss are imported late: recall works without faiss installed.
+Files in the generation's folder: `index.faiss` (a bare IndexFlatIP, exact; beyond FLAT_MAX rows in half precision), `ids.json`
+(document id of each index row) and `manifest.json`. The manifest names the vector space (model, revision, dimension, normalisation),
+the log position, the count and the SHA-256 of the other two; what does not match raises VectorsError and the caller serves lexically
+until a rebuild. Texts without a vector have no row. numpy and faiss are imported late: recall works without faiss installed.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 INDEX, IDS, MANIFEST = "index.faiss", "ids.json", "manifest.json"
 SCHEMA = 1
+FLAT_MAX = 50_000  # vectors; more are kept in half precision: half the time and memory, the same neighbours
 ARRAY_PERCENT = 10  # up to this share of allowed rows an array of them is searched; above, a bitmap is tested
 
 
@@ -55,6 +56,8 @@ def write(folder: str, ids: Sequence[str], vectors: NDArray[np.float32], space: 
         raise ValueError(f"{vectors.shape} vectors for {len(ids)} ids of dimension {space.dim}")
     faiss = _faiss()
     index = faiss.IndexFlatIP(space.dim)
+    if len(ids) > FLAT_MAX:
+        index = faiss.IndexScalarQuantizer(space.dim, faiss.ScalarQuantizer.QT_fp16, faiss.METRIC_INNER_PRODUCT)
     if len(ids):
         index.add(np.ascontiguousarray(vectors, np.float32))
     index_bytes = faiss.serialize_index(index).tobytes()
@@ -116,7 +119,8 @@ class Vectors:
             self._index = self._faiss.deserialize_index(np.frombuffer(index_bytes, np.uint8))
         except (ValueError, RuntimeError) as error:
             raise VectorsError(f"the vector index is damaged ({error})") from error
-        if self._index.d != dim or self._index.ntotal != len(self.ids) or not isinstance(self._index, self._faiss.IndexFlatIP):
+        kinds = (self._faiss.IndexFlatIP, self._faiss.IndexScalarQuantizer)
+        if self._index.d != dim or self._index.ntotal != len(self.ids) or not isinstance(self._index, kinds):
             raise VectorsError(f"the vector index has {self._index.ntotal} rows of {self._index.d} for {len(self.ids)} ids")
 
     def search(self, query: NDArray[np.float32], allowed: NDArray[np.int64], k: int) -> list[tuple[int, float]]:
@@ -130,13 +134,17 @@ class Vectors:
         k = min(k, len(allowed))
         if k <= 0:
             return []
-        if len(allowed) * 100 <= self._index.ntotal * ARRAY_PERCENT:
-            selector = self._faiss.IDSelectorArray(allowed)
+        if len(allowed) == self._index.ntotal:
+            selector = None
+        elif len(allowed) * 100 <= self._index.ntotal * ARRAY_PERCENT:
+            flat = isinstance(self._index, self._faiss.IndexFlatIP)  # the only one that looks at the rows of an array alone
+            selector = self._faiss.IDSelectorArray(allowed) if flat else self._faiss.IDSelectorBatch(allowed)
         else:
             bits = np.zeros(self._index.ntotal, np.bool_)
             bits[allowed] = True
             selector = self._faiss.IDSelectorBitmap(np.packbits(bits, bitorder="little"))
-        found = self._index.search(query.reshape(1, -1), k, params=self._faiss.SearchParameters(sel=selector))
+        params = self._faiss.SearchParameters(sel=selector) if selector is not None else None
+        found = self._index.search(query.reshape(1, -1), k, params=params)
         pairs = [(int(row), float(score)) for score, row in zip(found[0][0], found[1][0], strict=True) if row >= 0]
         return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))
 

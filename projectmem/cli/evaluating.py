@@ -65,7 +65,8 @@ def eval_recall(
 ) -> None:
     """Print recall's figures beside its baselines.
 
-    No memory, abstaining always, plain top-k and the controller, with intervals. Every question is decided by a model that was fitted without it. The shipped questions are always among them.
+    No memory, abstaining always, plain top-k and the controller, with intervals. Every question is decided by a model that was
+    fitted without it. The shipped questions are always among them.
     """
     from projectmem_projections.searching import space_of
 
@@ -113,7 +114,8 @@ def _grown(
 def calibrate(files: Files = None, target: Target = 20, root: Root = "", as_json: Json = False) -> None:
     """Fit recall's floor to labelled questions.
 
-    Kept for this project: one model for each way of recalling that is installed here, stored with the embedder's id. The log is not changed.
+    Kept for this project: one model for each way of recalling that is installed here, stored with the embedder's id.
+    The log is not changed.
     """
     from projectmem_logs import files as storage
     from projectmem_projections import calibrations, glance

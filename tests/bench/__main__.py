@@ -22,6 +22,7 @@ SECTIONS = {
     "recording": "Recording one event (bar: 1.2x from 200 to 100,000 events)",
     "log": "The event log",
     "projections": "Snapshot and summaries",
+    "recalling": "One recall, the embedding of the question included (bars: p95 10 ms at 100,000 memories; controller 100 us)",
     "peers": "The same work by others, and against the size of the log",
 }
 INTRO = """# Benchmarks

@@ -48,6 +48,22 @@ def test_both_selectors_agree_with_a_plain_product(tmp_path: Path, share: int) -
     assert [row for row, _ in found] == expected.tolist()
 
 
+@pytest.mark.parametrize("share", [1, 60, 100])
+def test_half_precision_finds_the_same_neighbours(tmp_path: Path, share: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vectors, "FLAT_MAX", 100)
+    random = np.random.default_rng(share)
+    rows = random.normal(size=(500, 4)).astype(np.float32)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    vectors.write(str(tmp_path), [str(i) for i in range(500)], rows, Space(), POSITION)
+    allowed = np.sort(random.choice(500, 5 * share, replace=False))
+    index = Vectors(str(tmp_path), Space(), POSITION)
+    found = index.search(rows[3], allowed, 5)
+    expected = np.sort(rows[allowed] @ rows[3])[::-1][:5]
+    assert {row for row, _ in found} <= set(allowed.tolist())
+    assert [score for _, score in found] == pytest.approx(expected.tolist(), abs=2e-3)
+    assert index.cosines(rows[3], [3]) == [pytest.approx(1, abs=2e-3)]
+
+
 def test_an_empty_index_is_an_index(tmp_path: Path) -> None:
     vectors.write(str(tmp_path), [], np.zeros((0, 4), np.float32), Space(), {})
     assert Vectors(str(tmp_path), Space(), {}).search(ROWS[0], np.arange(0), 3) == []
