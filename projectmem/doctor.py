@@ -15,13 +15,16 @@ from projectmem.setup.checks import FAIL, NOTE, OK, Check
 from projectmem.setup.command import package_folders
 from projectmem.setup.init import refuse_rival
 
+PARITY_BYTES = 16 << 20  # of a log that is compared without being asked: some seconds
+
 __all__ = ["FAIL", "NOTE", "OK", "Check", "examine", "healthy"]
 
 
-def examine(start: str, *, now: int, fire: bool = True) -> Iterator[Check]:
+def examine(start: str, *, now: int, fire: bool = True, every: bool = False) -> Iterator[Check]:
     """Every check in turn, each contained: one that cannot be made is a finding and not the end.
 
-    fire  run the registered commands (in a scratch project of their own; about a second)
+    fire   run the registered commands (in a scratch project of their own; about a second)
+    every  compare what is derived with the log even where the log is long
     """
     yield from _contained("environment", _environment)
     place = places.locate(start)
@@ -36,6 +39,7 @@ def examine(start: str, *, now: int, fire: bool = True) -> Iterator[Check]:
         yield from _contained("hooks fire", lambda: checks.fired(place))
     yield from _contained("log", lambda: _log(place, now))
     yield from _contained("snapshot", lambda: _snapshot(place))
+    yield from _contained("parity", lambda: _parity(place, every))
     yield from _contained("hook.log", lambda: _hook_log(place, now))
 
 
@@ -94,6 +98,26 @@ def _log(place: Place, now: int) -> Iterator[Check]:
         return
     for problem in report.problems[:20]:
         yield Check("log", FAIL, f"{problem.stream} {problem.segment} at {problem.offset}: {problem.detail}", str(problem.remedy))
+
+
+def _parity(place: Place, every: bool) -> Iterator[Check]:
+    """Does what is served equal what the log gives when it is folded anew?"""
+    from projectmem_projections import parity
+
+    size = parity.log_bytes(place.home)
+    if size > PARITY_BYTES and not every:
+        yield Check("parity", OK, f"not compared, the log has {size >> 20} MiB: `projectmem doctor --all` does")
+        return
+    found = parity.compare(place.home)
+    for one in found:
+        if one.differs:
+            what = ", ".join(one.differs)
+            yield Check(
+                "parity", FAIL, f"the {one.name} differ from the log in {what}", "run `projectmem rebuild`, and report this"
+            )
+    if not any(one.differs for one in found):
+        notes = "; ".join(f"{one.name}: {one.note}" for one in found if one.note)
+        yield Check("parity", OK, "summaries, snapshot and recall are what the log gives" + (f" ({notes})" if notes else ""))
 
 
 def _snapshot(place: Place) -> Iterator[Check]:

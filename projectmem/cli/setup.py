@@ -107,6 +107,7 @@ def doctor(
     fire: Annotated[
         bool, typer.Option("--fire/--no-fire", help="Really run the registered hooks (in a scratch project).")
     ] = True,
+    every: Annotated[bool, typer.Option("--all", help="Compare what is derived with the log, however long it is.")] = False,
     root: Root = "",
     as_json: Json = False,
 ) -> None:
@@ -116,7 +117,7 @@ def doctor(
     found = []
     paint = common.paint()
     colours = {"ok": "green", "note": "yellow", "fail": "red"}
-    for check in examine(common.workdir(root), now=common.now(), fire=fire):
+    for check in examine(common.workdir(root), now=common.now(), fire=fire, every=every):
         found.append(check)
         if as_json:
             continue
