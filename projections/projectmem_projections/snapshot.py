@@ -14,7 +14,7 @@ from projectmem_gate import history
 from projectmem_gate.model import Change
 from projectmem_logs.fastjson import encode as _encode
 
-from . import fold, quick, tail
+from . import closed, fold, quick, tail
 from .errors import ProjectionError, SnapshotDamaged
 from .snapshot_file import SnapshotFile, decode, discard
 from .snapshot_fixes import FixTables
@@ -159,6 +159,8 @@ class Snapshot(FixTables, SnapshotFile):
         row = self._db.execute("SELECT at, stream, seq FROM policy").fetchone()
         if row is None or (at, stream, seq) > row:
             self._db.execute("REPLACE INTO policy VALUES (1, ?, ?, ?, ?, ?)", (at, stream, seq, id, _encode(data)))
+            given = data.get("policy")
+            closed.mark(self.path, type(given) is dict and given.get("on_error") == "deny")
 
     def _do_erase(self, ids: tuple[str, ...]) -> None:
         """Nothing derived from these events is served from now on. What they had hidden (an older entry, an older touch) is
@@ -170,8 +172,10 @@ class Snapshot(FixTables, SnapshotFile):
         db.execute("PRAGMA secure_delete = ON")
         for id in fresh:
             db.execute("INSERT INTO erased VALUES (?)", (id,))
-            for table in ("touch", "ok", "label", "policy", "tried"):
+            for table in ("touch", "ok", "label", "tried"):
                 db.execute(f"DELETE FROM {table} WHERE id = ?", (id,))  # noqa: S608 - names from the line above
+            if db.execute("DELETE FROM policy WHERE id = ?", (id,)).rowcount:
+                closed.mark(self.path, False)
             found = db.execute("SELECT key, w1, w2, w3, open, data FROM history WHERE instr(data, ?)", (id,)).fetchall()
             for key, *row in found:
                 entries = [e for e in fold.unpack(decode(row[4])) if e["id"] != id]

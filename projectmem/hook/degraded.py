@@ -9,6 +9,9 @@ import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
+    from projectmem.hook.payload import Payload
     from projectmem.place import Place
 
 MAX_LOG_BYTES = 262_144
@@ -94,3 +97,12 @@ def first_time(home: str, session: str) -> bool:
     except OSError:
         return True
     return True
+
+
+def refusal(payload: Payload, what: str) -> dict[str, Any] | None:
+    """The answer to a call that cannot be checked where the policy says `on_error = "deny"`."""
+    from projectmem_gate.model import Decision
+
+    reason = f"projectmem could not check this call ({what[:200]}) and the policy says on_error = deny. Run `projectmem doctor`."
+    found: dict[str, Any] | None = payload.adapter.answer(payload, Decision("deny", "on_error", reason=reason))
+    return found

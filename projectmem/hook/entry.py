@@ -157,12 +157,9 @@ def _failed(place: Place, payload: Payload, now: int, exc: Exception) -> dict[st
         )
     reply: dict[str, Any] | None = None
     if payload.kind == "pre" and _denies_on_error(place):
-        from projectmem_gate.model import Decision
+        from projectmem.hook.degraded import refusal
 
-        reason = (
-            f"projectmem could not check this call ({what[:200]}) and the policy says on_error = deny. Run `projectmem doctor`."
-        )
-        reply = payload.adapter.answer(payload, Decision("deny", "on_error", reason=reason))
+        reply = refusal(payload, what)
     if message:
         reply = payload.adapter.with_message(reply, message)
     return reply
@@ -185,17 +182,19 @@ def _keep(place: Place, payload: Payload, now: int, exc: Exception) -> None:
 
 
 def _denies_on_error(place: Place) -> bool:
-    """Whether the accepted policy asks for `on_error = "deny"`. Where even that cannot be read, no."""
+    """Whether the accepted policy asks for `on_error = "deny"`; where it cannot be read, what is kept beside it says."""
     try:
         from projectmem.hook.state import open_state, policy_of
 
-        state = open_state(place)
+        state = open_state(place, patient=False)
         try:
             return getattr(policy_of(state), "on_error", "allow") == "deny"
         finally:
             state.close()
     except Exception:
-        return False
+        from projectmem_projections.closed import marked
+
+        return marked(f"{place.home}/projections/gate.sqlite")
 
 
 def _complain(cwd: Any, what: str) -> None:

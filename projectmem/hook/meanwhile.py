@@ -1,14 +1,16 @@
 """What the hook does while the gate's snapshot is being rebuilt from a long log: it answers at once, and says so.
 
 Calls are recorded as always; a small state of its own (`<home>/projections/meanwhile.sqlite`) knows what was recorded
-meanwhile, so that nothing is recorded twice. Nothing is checked, and no position is noted for the audit: nobody claims that
-there was no candidate. One process in the background brings the snapshot up (refolding.py); the next call finds it.
+meanwhile, so that nothing is recorded twice. Nothing is checked (calls are refused where the policy says `on_error = "deny"`),
+and no position is noted for the audit: nobody claims that there was no candidate. One process in the background brings the
+snapshot up (refolding.py); the next call finds it.
 """
 
 from __future__ import annotations
 
 import os
 
+from projectmem_projections.closed import marked
 from projectmem_projections.snapshot import Snapshot, discard
 
 from projectmem.hook import background, degraded
@@ -55,6 +57,8 @@ def run(place: Place, payload: Payload, now: int, why: str) -> dict[str, Any] | 
         reply = None
         if payload.kind == "pre":
             pipeline.note(state, payload.calls[0], {"t0": now})
+            if marked(f"{place.home}/projections/gate.sqlite"):
+                reply = degraded.refusal(payload, why)
         else:
             reply = pipeline.after(place, state, payload, now)
     finally:

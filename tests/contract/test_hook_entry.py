@@ -122,6 +122,33 @@ def test_on_error_deny_closes(hooked: Any, monkeypatch: pytest.MonkeyPatch) -> N
     assert "hookSpecificOutput" not in (hooked.fire("PostToolBatch", tool_calls=[]) or {})
 
 
+def test_on_error_deny_closes_while_the_snapshot_is_lost(hooked: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the log is too long to be folded before a call; the policy that took its place opens again."""
+    from projectmem_gate.policy import DEFAULT
+
+    from projectmem.hook import meanwhile, state
+    from projectmem.writing import append
+
+    actor = {"session": "", "agent": "", "harness": "", "model": "", "origin": "human"}
+    monkeypatch.setattr(state, "INLINE_BYTES", 0)
+    monkeypatch.setattr(meanwhile, "start_rebuild", lambda home: False)
+    snapshot = hooked.home / "projections" / "gate.sqlite"
+    for on_error, verdict in (("deny", "deny"), ("allow", None), ("deny", "deny")):
+        hooked.now += 1
+        data = {"text": "", "hash": "x", "policy": {**DEFAULT.to_data(), "on_error": on_error}}
+        draft = {"kind": "policy.changed", "at": hooked.now, "actor": actor, "causes": [], "data": data}
+        monkeypatch.setattr(state, "INLINE_BYTES", 1 << 20)
+        append(hooked.place, [draft], hooked.now)
+        with state.open_state(hooked.place):
+            pass
+        monkeypatch.setattr(state, "INLINE_BYTES", 0)
+        snapshot.write_bytes(b"noise" * 500)
+        reply = hooked.fire("PreToolUse", f"s{hooked.now}", **hooked.call("ls"))
+        said = (reply or {}).get("hookSpecificOutput", {})
+        assert said.get("permissionDecision") == verdict and "degraded" in reply["systemMessage"]
+        assert verdict is None or "on_error = deny" in said["permissionDecisionReason"]
+
+
 @pytest.mark.parametrize("damage", [b"", b"garbage" * 500, b"SQLite format 3\x00" + b"\x00" * 4000])
 def test_a_damaged_snapshot_is_rebuilt_and_still_speaks(hooked: Any, damage: bytes) -> None:
     """The snapshot is derived: whatever became of it, the next check knows what the log knows."""
