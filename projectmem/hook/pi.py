@@ -3,7 +3,7 @@
 Measured on the real client (0.73.1): an extension refuses with `{block, reason}`, which the model reads; one that throws refuses
 too. `tool_result` tells of every outcome, failed edits and exit codes included, and takes more content.
 
-payload  {"session_id", "cwd", "call_id", "tool", "args", "output", "is_error"}, as far as the event has them
+payload  {"session_id", "cwd", "call_id", "tool", "args", "output", "is_error", "prompt"}, as far as the event has them
 answer   {"deny": reason} | {"context": text} | {"message": text}, together where they are
 """
 
@@ -22,9 +22,10 @@ __all__ = ["BATCHES", "EVENTS", "HARNESS", "WARNS_BEFORE", "answer", "context", 
 
 HARNESS = "pi"
 BATCHES = WARNS_BEFORE = False
-PRE, POST, START, END = "tool_call", "tool_result", "session_start", "session_shutdown"
-EVENTS = (PRE, POST, START, END)
-_KINDS = {PRE: "pre", POST: "post", START: "start", END: "end"}
+PRE, POST, PROMPT = "tool_call", "tool_result", "before_agent_start"
+START, END = "session_start", "session_shutdown"
+EVENTS = (PRE, POST, PROMPT, START, END)
+_KINDS = {PRE: "pre", POST: "post", PROMPT: "prompt", START: "start", END: "end"}
 _EXIT = "Command exited with code"
 
 
@@ -47,4 +48,4 @@ def parse(event: str, raw: Any) -> Payload:
 
 def context(event: str, text: str) -> Answer:
     """Text for the model beside what happens anyway; None for no text, or at an event that takes none."""
-    return {"context": text} if text and event == POST else None
+    return {"context": text} if text and event in (POST, PROMPT, START) else None

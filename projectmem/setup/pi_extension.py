@@ -6,6 +6,7 @@ from projectmem.setup import node_bridge
 
 _EXTENSION = """
 export default function (pi) {
+  let began = ""  // what the session is told before its first turn
   let session = "pi-" + process.pid + "-" + Date.now()
   const base = () => ({ session_id: session, cwd: process.cwd() })
   const text = (content) => (content ?? []).filter((c) => c.type === "text").map((c) => c.text).join("\\n")
@@ -16,6 +17,14 @@ export default function (pi) {
     session = ctx?.sessionManager?.getSessionId?.() ?? session
     const answer = await ask("session_start", { ...base(), source: event.reason ?? "" })
     tell(ctx, answer.message ?? answer.systemMessage)
+    began = answer.context ?? ""
+  })
+  pi.on("before_agent_start", async (event, ctx) => {
+    const answer = await ask("before_agent_start", { ...base(), prompt: event.prompt ?? "" })
+    tell(ctx, answer.message)
+    const content = [began, answer.context ?? ""].filter(Boolean).join("\\n\\n")
+    began = ""
+    if (content) return { message: { customType: "projectmem", content, display: false } }
   })
   pi.on("session_shutdown", async (event) => { await ask("session_shutdown", { ...base(), reason: event.reason ?? "" }) })
   pi.on("tool_call", async (event, ctx) => {

@@ -195,6 +195,7 @@ def _pi(folder: str) -> list[Step]:
         of("tool_result", "one", {**failed, "call_id": "call_doctor_1"}, RECORDED, "action.finished"),
         of("tool_call", "two", {**call, "call_id": "call_doctor_2"}, RECORDED, "action.proposed"),
         of("tool_result", "two", {**failed, "call_id": "call_doctor_2"}, SPOKE),
+        of("before_agent_start", "two", {"prompt": "go on"}, SILENT),
         of("session_shutdown", "two", {"reason": "quit"}, RECORDED, "session.ended"),
     ]
 

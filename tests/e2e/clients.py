@@ -98,4 +98,29 @@ def opencode(spec: Spec, home: Path, url: str) -> Started:
     return ["run", "--format", "json", "--print-logs", "go on"], {f"OPENCODE_DISABLE_{name}": "1" for name in quiet}
 
 
+def droid(spec: Spec, home: Path, url: str) -> Started:
+    """Factory Droid."""
+    model = {"model": "scripted", "displayName": "Scripted", "baseUrl": f"{url}/v1", "apiKey": "dummy", "maxOutputTokens": 8192}
+    model["provider"] = "generic-chat-completion-api"
+    _merge(home / ".factory" / "settings.json", {"customModels": [model]})
+    return ["exec", "--auto", "high", "-m", "custom:scripted", "-o", "json", "go on"], {"FACTORY_API_KEY": "fk-dummy"}
+
+
+def pi(spec: Spec, home: Path, url: str) -> Started:
+    """pi."""
+    model = {
+        "id": "scripted",
+        "name": "Scripted",
+        "contextWindow": 200000,
+        "maxTokens": 8192,
+        "input": ["text"],
+        "reasoning": False,
+    }
+    model["cost"] = {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0}
+    provider = {"baseUrl": f"{url}/v1", "apiKey": "dummy", "api": "openai-completions", "models": [model]}
+    _merge(home / ".pi" / "agent" / "models.json", {"providers": {"scripted": provider}})
+    return ["-p", "--mode", "json", "--provider", "scripted", "--model", "scripted", "go on"], {}
+
+
 COMMANDS = {"claude": claude, "codex": codex, "gemini": gemini, "qwen": qwen, "copilot": copilot, "opencode": opencode}
+COMMANDS |= {"droid": droid, "pi": pi}

@@ -11,6 +11,8 @@ declare -A packages=(
   [qwen]=@qwen-code/qwen-code@0.24.4
   [copilot]=@github/copilot@1.0.102
   [opencode]=opencode-ai@1.18.33
+  [droid]=droid@0.215.0
+  [pi]=@mariozechner/pi-coding-agent@0.73.1
 )
 base=$1
 shift

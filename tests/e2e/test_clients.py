@@ -21,6 +21,8 @@ SHELL: dict[str, Callable[[str], dict[str, Any]]] = {
     "qwen": lambda c: {"tool": "run_shell_command", "args": {"command": c, "description": "d", "is_background": False}},
     "copilot": lambda c: {"tool": "bash", "args": {"command": c, "description": "d"}},
     "opencode": lambda c: {"tool": "bash", "args": {"command": c, "description": "d"}},
+    "droid": lambda c: {"tool": "Execute", "args": {"command": c, "summary": "s", "riskLevel": "low", "riskLevelReason": "r"}},
+    "pi": lambda c: {"tool": "bash", "args": {"command": c}},
 }
 NAMES = {"claude": "claude-code"}
 OTHERS = [name for name in SHELL if name != "claude"]
@@ -133,6 +135,8 @@ EDIT: dict[str, Callable[[str], dict[str, Any]]] = {
     "qwen": lambda p: {"tool": "edit", "args": {"file_path": p, "old_string": "absent", "new_string": "x"}},
     "copilot": lambda p: {"tool": "edit", "args": {"path": p, "old_str": "absent", "new_str": "x"}},
     "opencode": lambda p: {"tool": "edit", "args": {"filePath": p, "oldString": "absent", "newString": "x"}},
+    "droid": lambda p: {"tool": "Edit", "args": {"file_path": p, "old_str": "absent", "new_str": "x", "change_all": False}},
+    "pi": lambda p: {"tool": "edit", "args": {"path": p, "edits": [{"oldText": "absent", "newText": "x"}]}},
 }  # fmt: skip
 
 
