@@ -8,8 +8,7 @@ one pass over the leaves (`scan`); they are checked by the algorithms of RFC 916
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-
-from .digest import sha256
+from hashlib import sha256
 
 Span = tuple[int, int]  # leaves first <= i < last
 EMPTY = sha256(b"").digest()

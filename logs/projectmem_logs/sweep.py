@@ -30,7 +30,6 @@ _SCOPE = re.compile(rb',"salt":"[0-9a-f]{32}","scope":(\{[^{}]*\}),"seq":').sear
 # A number that is no integer has, after its digits and sign are gone, a point or an exponent right behind what opens it.
 _OPENERS, _SIGNS = bytes.maketrans(b"[,eE", b"::.."), b"-0123456789"
 _OPTIONS = orjson.OPT_SORT_KEYS | orjson.OPT_STRICT_INTEGER
-_NEW = sha256()  # copied and fed: cheaper than making one
 
 
 class Sweep:
@@ -67,29 +66,26 @@ class Sweep:
                 prefix = self._prove_actor(raw)
                 size = len(prefix)
             d = raw.rfind(b',"digest":"')
-            tail = after(raw, d)
-            head = before(raw, size)
+            tail, head = after(raw, d), before(raw, size)
             if tail is None or head is None or d < 0:
                 break
             left_text, prev, salt, seq_text = tail.groups()
-            p, k, s = head.end(), d + 150, tail.start(3) - 9
             if prev != last or int(seq_text) != seq + 1:
                 break
+            left_now = int(left_text)
             if not left:
                 batch = seq_text
-            elif int(left_text) != left - 1:
+            elif left_now != left - 1:
                 break
             if head[1] != batch:
                 break
-            data = raw[p:d]
-            whole, payload = _NEW.copy(), _NEW.copy()
-            whole.update(b"".join((raw[: p - 8], raw[d : d + 76], raw[k:s], raw[s + 42 :])))
-            payload.update(unhexlify(salt) + data)
-            hash = raw[d + 85 : d + 149]
-            if hexlify(whole.digest()) != hash or hexlify(payload.digest()) != raw[d + 11 : d + 75]:
+            p, s = head.end(), tail.start(3) - 9
+            data, hash = raw[p:d], raw[d + 85 : d + 149]
+            whole = sha256(b"".join((raw[: p - 8], raw[d : d + 76], raw[d + 150 : s], raw[s + 42 :])))
+            if hexlify(whole.digest()) != hash or hexlify(sha256(unhexlify(salt) + data).digest()) != raw[d + 11 : d + 75]:
                 break
             payloads.append(data)
-            seq, last, left = seq + 1, hash, int(left_text)
+            seq, last, left = seq + 1, hash, left_now
         self.seq, self.hash, self.batch, self.left, self._prefix = seq, last, int(batch), left, prefix
         self.events += len(payloads)
         return start + len(payloads)
@@ -111,6 +107,12 @@ class Sweep:
             if len(parsed) == 2 * len(payloads) - 1:
                 return []
         return [i for i, data in enumerate(payloads) if not _canonical(data)]
+
+    @staticmethod
+    def hash_of(raw: bytes) -> bytes:
+        """The `hash` (hex) of an accepted line."""
+        d = raw.rfind(b',"digest":"')
+        return raw[d + 85 : d + 149]
 
     @staticmethod
     def parse(raw: bytes) -> dict[str, Any] | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import time
 from collections.abc import Callable
@@ -48,7 +49,7 @@ def draft(i: int) -> dict[str, Any]:
         "key": key,
     }
     data |= {"text": f"make target-{i}", "joins": [], "parsed": True, "parts": [{"key": key, "kind": "sh", "words": ["make"]}]}
-    data |= {"outcome": "ok", "exit_code": 0, "excerpt": "", "duration_ms": 40, "turn": 1}
+    data |= {"as_of": None, "tried": None, "outcome": "ok", "exit_code": 0, "excerpt": "", "duration_ms": 40, "turn": 1}
     return {"kind": "action.finished", "at": NOW + i, "actor": ACTOR, "causes": [], "data": data}
 
 
@@ -115,7 +116,9 @@ def main() -> list[str]:
         memory = {what: (_memory(small, what), _memory(home, what)) for what in ("verify", "replay")}
     wall, cpu = min(w for _, w, _ in imports), min(c for _, _, c in imports)
     checked = min(c for _, c in checks)
+    tuned = "--enable-optimizations" in str(sysconfig.get_config_var("CONFIG_ARGS"))
     return [
+        f"Python {sys.version.split()[0]} ({'profile-guided build' if tuned else 'not known to be profile-guided'})",
         f"verify: {EVENTS / checked:,.0f} events a second of one core, {size / EVENTS:.0f} bytes each (bar 150,000);"
         f" {checked / hashing:.1f}x the time of SHA-256 over the same files",
         f"import, encode + chain + write: {EVENTS / cpu:,.0f} events a second of one core, {EVENTS / wall:,.0f} by the clock"

@@ -107,6 +107,19 @@ def test_what_the_fast_coder_would_write_otherwise_is_taken_or_refused_alike(odd
     assert (found, also_refused) == (single, refused)
 
 
+def test_a_wrong_draft_behind_a_right_one_of_the_same_actor_is_refused_alike() -> None:
+    """What the draft before it has proven is not more than that."""
+    for actor in ({"origin": "observed"}, {}, None):
+        right = {"kind": "note.recorded", "at": 5, "actor": actor, "causes": [], "data": {}}
+        wrong = [{**right, **change} for change in ({"at": -1}, {"at": True}, {"data": []}, {"causes": ["x"]}, {"kind": "A"})]
+        wrong += [{**{k: v for k, v in right.items() if k != name}, "more": 1} for name in right]
+        for draft in wrong:
+            both = [right, draft]
+            _, refused = _tried(lambda both=both: [prepare(d, 5) for d in both])  # type: ignore[misc]
+            _, also_refused = _tried(lambda both=both: bulk.prepare_many(both, 5))  # type: ignore[misc]
+            assert refused == also_refused
+
+
 def test_the_fast_coder_takes_what_is_plain() -> None:
     """Payloads as the hook makes them do not fall back: that would be slow, and nothing else would show it."""
     data = finished_draft(

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from projectmem_logs import checkpoint, erasure, signing
+from projectmem_logs import checkpoint, erasure, merkle, signing
+from projectmem_logs.envelope import uuid7
 from projectmem_logs.errors import CheckpointError
 from projectmem_logs.merkle import EMPTY
 from projectmem_logs.reader import read_events
@@ -206,6 +207,30 @@ def test_damage_is_not_called_a_fork(log: Log) -> None:
     (tree,) = checkpoint.trees(log.home)
     assert tree.size == int(path.name[:20]) - 1 + raw[:at].count(b"\n")
     assert tree.broken and tree.size < log.count
+
+
+def test_a_tree_is_the_same_whichever_lines_need_the_careful_way(tmp_path: Path) -> None:
+    """Erased and dressed lines among plain ones, in blocks of any size: each size has the root over the hashes alone, and damage
+    is named at its very byte."""
+    log = Log(tmp_path, 60)
+    hashes = [bytes.fromhex(event["hash"]) for event in read_events(log.home)]
+    for i, path in enumerate(log.paths):
+        lines = path.read_bytes().splitlines()
+        path.chmod(0o600)
+        lines[0] = erasure.tombstone(lines[0], by=uuid7(1, b"b" * 10), at=NOW)
+        lines[-1] += b"\r" if i % 2 else b""
+        path.write_bytes(b"\n".join(lines) + b"\n")
+    (stream,) = os.listdir(Path(log.home, "log"))
+    whole = merkle.Frontier()
+    for size, hash in enumerate(hashes, 1):
+        whole.push(merkle.leaf_hash(hash))
+        tree = checkpoint.read_tree(log.home, stream, size)
+        assert (tree.size, tree.root(size), tree.broken) == (size, whole.root(), "")
+    path = log.paths[2]
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([lines[0], lines[1].replace(b"event", b"other"), *lines[2:]]))
+    tree = checkpoint.read_tree(log.home, stream, len(hashes))
+    assert f"{path.name} at byte {len(lines[0]):,}:" in tree.broken and tree.size == int(path.name[:20])
 
 
 def test_proofs_hold_and_changed_ones_do_not(log: Log) -> None:
