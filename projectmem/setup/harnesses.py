@@ -30,6 +30,7 @@ class Harness:
     project   its file below a work tree;  user  its file for all projects, absolute
     groups    our entry of each event, for a shared file;  text  the content of a file of our own;  comments  of its JSON
     started   the commands that a file of our own which is a program starts, by event
+    proof     what it has been run against
     advice    what a person must do besides, "" for nothing
     """
 
@@ -47,10 +48,11 @@ class Harness:
         top: dict[str, Any] | None = None,
         started: Callable[[str], dict[str, list[list[str]]]] | None = None,
         advice: str = "",
+        proof: str = "",
     ) -> None:
         self.title, self.program, self._home, self.project, self._user = title, program, home, project, user
         self.groups, self.text, self.comments, self.top, self.advice = groups, text, comments, top, advice
-        self.started = started
+        self.started, self.proof = started, proof
 
     @property
     def home(self) -> Path:
@@ -167,8 +169,10 @@ def _cursor() -> Groups:
 class Scripts(Harness):
     """A harness that runs executable files named after its events, in a folder."""
 
-    def __init__(self, title: str, program: str, home: tuple[str, str], project: str, user: str, events: tuple[str, ...]) -> None:
-        super().__init__(title, program, home, project, user)
+    def __init__(
+        self, title: str, program: str, home: tuple[str, str], project: str, user: str, events: tuple[str, ...], proof: str
+    ) -> None:
+        super().__init__(title, program, home, project, user, proof=proof)
         self.events = events
 
     def ignored(self) -> list[str]:
@@ -207,41 +211,48 @@ CLAUDE = "claude-code"
 HARNESSES: dict[str, Harness] = {
     CLAUDE: Harness(
         "Claude Code", "claude", ("CLAUDE_CONFIG_DIR", "~/.claude"), ".claude/settings.local.json", "settings.json",
-        groups=claude_settings.entries,
+        groups=claude_settings.entries, proof="the real client, 2.1.332",
     ),
     "codex": Harness(
         "Codex CLI", "codex", ("CODEX_HOME", "~/.codex"), ".codex/hooks.json", "hooks.json", groups=_codex,
+        proof="the real client, 0.171.0",
         advice="Codex runs new hooks only once they are trusted: start `codex`, choose `/hooks` and trust them",
     ),
     "gemini": Harness(
         "Gemini CLI", "gemini", ("", "~/.gemini"), ".gemini/settings.json", "settings.json", groups=_gemini, comments=True,
+        proof="the real client, 0.61.0",
     ),
     "qwen": Harness(
         "Qwen Code", "qwen", ("QWEN_HOME", "~/.qwen"), ".qwen/settings.json", "settings.json", groups=_qwen, comments=True,
+        proof="the real client, 0.24.4",
     ),
     "copilot": Harness(
         "Copilot CLI", "copilot", ("COPILOT_HOME", "~/.copilot"), ".github/hooks/projectmem.json", "hooks/projectmem.json",
-        text=_copilot,
+        text=_copilot, proof="the real client, 1.0.102",
     ),
     "opencode": Harness(
         "opencode", "opencode", ("OPENCODE_CONFIG_DIR", os.path.join("~", ".config", "opencode")),
         ".opencode/plugins/projectmem.js", "plugins/projectmem.js", text=opencode_plugin.text,
         started=lambda source: node_bridge.started(source, opencode.EVENTS),
+        proof="the real client, 1.18.33",
     ),
     "droid": Harness(
         "Factory Droid", "droid", ("", "~/.factory"), ".factory/settings.json", "settings.json", groups=_droid, comments=True,
+        proof="the real client, 0.215.0",
     ),
-    "cline": Scripts("Cline", "cline", ("", "~/.cline"), ".cline/hooks", "hooks", cline.EVENTS),
+    "cline": Scripts("Cline", "cline", ("", "~/.cline"), ".cline/hooks", "hooks", cline.EVENTS, "captured payloads, 3.0.65"),
     "pi": Harness(
         "pi", "pi", ("PI_CODING_AGENT_DIR", "~/.pi/agent"), ".pi/extensions/projectmem.ts", "extensions/projectmem.ts",
         text=pi_extension.text, started=lambda source: node_bridge.started(source, pi.EVENTS),
+        proof="the real client, 0.73.1",
     ),
     "openhands": Harness(
         "OpenHands", "openhands", ("", "~/.openhands"), ".openhands/hooks.json", "hooks.json", groups=_openhands,
+        proof="captured payloads, 1.58.2",
     ),
     "cursor": Harness(
         "Cursor", "cursor", ("", "~/.cursor"), ".cursor/hooks.json", "hooks.json", groups=_cursor, comments=True,
-        top={"version": 1},
+        top={"version": 1}, proof="its documentation only",
     ),
 }  # fmt: skip
 
