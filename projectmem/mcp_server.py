@@ -14,7 +14,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec
 
 from mcp.server.mcpserver import MCPServer
-from mcp.server.mcpserver.exceptions import ResourceError, ToolError
+from mcp.server.mcpserver.exceptions import ResourceError, ToolError, UnexpectedToolError
 from mcp.server.mcpserver.prompts import Prompt
 from mcp.server.mcpserver.tools import Tool
 from mcp_types import CallToolResult, TextContent
@@ -58,7 +58,12 @@ class Registered(Tool):
             self.fn_metadata.validate_arguments(arguments)
         except ValidationError as exc:
             raise ToolError(f"{self.name}: {_faults(exc)}") from exc
-        return await super().run(arguments, context, convert_result)
+        try:
+            return await super().run(arguments, context, convert_result)
+        except UnexpectedToolError:
+            raise
+        except ToolError as exc:  # the model knows which tool it called
+            raise ToolError(str(exc).removeprefix(f"Error executing tool {self.name}: ")) from exc
 
 
 def _faults(error: ValidationError) -> str:

@@ -70,6 +70,7 @@ class Tools:
         self.scope = Scope(place.project)
         self._memory: Memory | None = None  # opened by the first recall: numpy and the index take a while to load
         self._recalling = threading.Lock()  # the memory catches up in place, so one question at a time
+        self._writing = threading.Lock()  # calls of one client wait for each other, not for the log's lock until it gives up
 
     def summary(self, about: str = "") -> Reply:
         """What failed lately, what worked, decisions, fragile places, open issues. about: only a path, issue or period (2d)."""
@@ -125,7 +126,8 @@ class Tools:
         from projectmem.record import record
 
         try:
-            record(self.place, "recall.decided", data, now=self.clock(), origin="agent", actor=caller.actor())
+            with self._writing:
+                record(self.place, "recall.decided", data, now=self.clock(), origin="agent", actor=caller.actor())
         except Exception as error:
             return f"this recall was not recorded ({type(error).__name__}: {error})"
         return ""
@@ -142,7 +144,8 @@ class Tools:
         from projectmem.record import record
 
         data = self._payload(kind, text, issue, outcome, verifier)
-        event = record(self.place, KINDS[kind], data, now=self.clock(), origin="agent", actor=caller.actor())
+        with self._writing:
+            event = record(self.place, KINDS[kind], data, now=self.clock(), origin="agent", actor=caller.actor())
         name = f"{kind} {data['issue']}" if kind == "issue" else kind
         return Reply.of(f"Recorded {name} as {event['id']}.", {"id": event["id"]})
 
@@ -200,9 +203,10 @@ class Tools:
         """A recorded failure is wrong or no longer true: it stops counting."""
         from projectmem.record import curate
 
-        events = curate(
-            self.place, "disputed", id, now=self.clock(), origin="agent", actor=caller.actor(), reason=reason[:TEXT_MAX]
-        )
+        with self._writing:
+            events = curate(
+                self.place, "disputed", id, now=self.clock(), origin="agent", actor=caller.actor(), reason=reason[:TEXT_MAX]
+            )
         return Reply.of(f"Disputed as {events[0]['id']}.", {"id": events[0]["id"]})
 
     def _fenced(self, lines: list[str]) -> str:

@@ -23,6 +23,8 @@ SECTIONS = {
     "log": "The event log",
     "projections": "Snapshot and summaries",
     "building": "All summaries from the log (bars: 2x DuckDB's own read_json of the same bytes, 1 GB)",
+    "querying": "Questions to the summaries, by the size of the log",
+    "mcp": "The MCP server's answer to `initialize` (bar: 1.5x the bare SDK)",
     "recalling": "One recall, the embedding of the question included (bars: p95 10 ms at 100,000 memories; controller 100 us)",
     "peers": "The same work by others, and against the size of the log",
 }
