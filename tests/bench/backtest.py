@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from projectmem.backtest.run import run_backtest
-from tests.bench import baselines
+from tests.bench import asking, baselines
 
 REPO = Path(__file__).resolve().parents[2]
 SHARED = Path(os.environ.get("PROJECTMEM_SHARED", REPO.parent / "shared")) / "eval"
@@ -62,6 +62,8 @@ def main() -> Iterator[str]:
     yield ""
     yield from _by_source(corrected, ours)
     yield ""
+    yield from _asking(corrected)
+    yield ""
     yield from _notes(score, summary.spoken)
 
 
@@ -88,6 +90,22 @@ def _by_source(corrected: Moments, ours: set[Key]) -> Iterator[str]:
     for source in sorted({m["source"] for m in corrected}):
         yield f"| {source} | {_cells(figures([m for m in corrected if m['source'] == source], ours))} |"
         yield f"| *without it* | {_cells(figures([m for m in corrected if m['source'] != source], ours))} |"
+
+
+def _asking(corrected: Moments) -> Iterator[str]:
+    """When it would ask, for durations that are assumed."""
+    failed = _failed_steps()
+    by_label = {(m["traj_id"], m["step"]): m["label"] == "fails" for m in corrected}
+    yield "`ask` goes by expected cost, and the transcripts tell no durations. Assumed (`tests/bench/asking.py`):"
+    yield ""
+    yield "| each call takes | asked | right by the harness's mark | right by the corrected labels | right by the output |"
+    yield "|---|---|---|---|---|"
+    for assumed, asked, became in asking.rows(sorted((SHARED / "steps").glob("*.gz"))):
+        name = {"estimated": "what the times of the calls leave for it"}.get(assumed, f"{assumed} s")
+        known = [by_label[key] for key in asked if key in by_label]
+        shares = (wilson(sum(failed[k] for k in asked), len(asked)), wilson(sum(known), len(known)))
+        cells = [*shares, wilson(became["failed"], became.total())]
+        yield f"| {name} | {len(asked)} | {_cells(dict(zip('abc', cells, strict=True)))} |"
 
 
 def _notes(score: dict[str, Any], spoken: Counter[tuple[str, str]]) -> Iterator[str]:

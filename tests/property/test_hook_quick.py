@@ -49,6 +49,9 @@ class Project:
         assert found is not None
         self.place = found
         self.snapshot = f"{found.home}/projections/gate.sqlite"
+        Path(folder, "src").mkdir()
+        Path(folder, "src", "app.py").touch()
+        Path(folder, "handbook.md").symlink_to("src/app.py")
 
     def fail(self, tool: str, given_input: Any, cwd: str = "") -> None:
         """Record a failure of the call, as the client tells of it."""
@@ -138,7 +141,8 @@ def _spellings(draw: st.DrawFn) -> list[tuple[str, Any]]:
     path, one, two = draw(_PATH), draw(_TEXT), draw(_TEXT)
     if kind == "edit":
         edit = {"old_string": one, "new_string": two}
-        return [("Edit", {"file_path": path, **edit}), ("MultiEdit", {"file_path": f"./{path}", "edits": [edit]})]
+        found = [("Edit", {"file_path": path, **edit}), ("MultiEdit", {"file_path": f"./{path}", "edits": [edit]})]
+        return [*found, ("Edit", {"file_path": "handbook.md", **edit})]
     if kind == "write":
         return [("Write", {"file_path": path, "content": one}), ("Write", {"content": one, "file_path": f"src/../{path}"})]
     if kind == "fetch":
