@@ -22,16 +22,33 @@ BUSY_S = 0.1
 FOR_WRITING = ("PRAGMA synchronous = OFF", "PRAGMA journal_mode = TRUNCATE", "BEGIN IMMEDIATE")
 
 
+def opened(path: str) -> Any:
+    """A connection to the snapshot, which must exist. Raises sqlite3.Error."""
+    from .sqlite import quoted, sqlite3
+
+    return sqlite3.connect(
+        f"file:{quoted(path)}?mode=rw", timeout=BUSY_S, isolation_level=None, uri=True, check_same_thread=False
+    )
+
+
+def closed(path: str, db: Any) -> None:
+    """Nothing is kept."""
+    db.close()
+
+
+connect, disconnect = opened, closed  # a resident process keeps its connections
+
+
 def nothing_objects(path: str, home: str, words: frozenset[str], session: str, call: str, now: int) -> bool:
     """True when no open failure, label or rule can match an input that holds these words, as of the log's very end.
 
     path is the snapshot's, home the log's. With a `call` the note {"as_of": cursor, "t0": now} is left for its post-hook.
     Never raises what a damaged or busy snapshot raises: that is False.
     """
-    from .sqlite import quoted, sqlite3
+    from .sqlite import sqlite3
 
     try:
-        db = sqlite3.connect(f"file:{quoted(path)}?mode=rw", timeout=BUSY_S, isolation_level=None, uri=True)
+        db = connect(path)
     except sqlite3.Error:
         return False
     try:
@@ -48,7 +65,7 @@ def nothing_objects(path: str, home: str, words: frozenset[str], session: str, c
     except (sqlite3.Error, ValueError):  # ValueError: damaged text
         return False
     finally:
-        db.close()
+        disconnect(path, db)
 
 
 def _current(db: Any, home: str) -> list[tuple[str, int]] | None:

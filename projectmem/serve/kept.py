@@ -8,8 +8,10 @@ is closed and opened anew, and a store looks at its segment's signature itself.
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from projectmem_logs.store import LogStore
+from projectmem_projections import quick
 from projectmem_projections.snapshot import Snapshot
 
 from projectmem import writing
@@ -19,6 +21,8 @@ SPARE_MAX = 4  # of each log: more requests at once open their own
 
 _stores: dict[tuple[str, str], list[LogStore]] = {}
 _snapshots: dict[str, list[KeptSnapshot]] = {}
+_quick: dict[str, list[tuple[tuple[int, int], Any]]] = {}  # the file and the connection that the first question uses
+_files: dict[int, tuple[int, int]] = {}  # of the connections that are in use
 
 
 class KeptSnapshot(Snapshot):
@@ -73,8 +77,33 @@ def _give(store: LogStore, home: str, project: str) -> None:
         store.close()
 
 
+def _connect(path: str) -> Any:
+    spare, now = _quick.get(path, []), _file(path)
+    while spare:
+        try:
+            file, db = spare.pop()
+        except IndexError:  # another request was faster
+            break
+        if file == now:
+            _files[id(db)] = file
+            return db
+        db.close()
+    db = quick.opened(path)
+    _files[id(db)] = now
+    return db
+
+
+def _disconnect(path: str, db: Any) -> None:
+    spare, file = _quick.setdefault(path, []), _files.pop(id(db))
+    if db.in_transaction or len(spare) >= SPARE_MAX:
+        db.close()
+    else:
+        spare.append((file, db))
+
+
 def keep() -> None:
     """From now on this process keeps what it opens."""
+    quick.connect, quick.disconnect = _connect, _disconnect
     state.opener = _open
     writing.take, writing.give = _take, _give
 
@@ -82,10 +111,14 @@ def keep() -> None:
 def release() -> None:
     """Close what was kept, and keep nothing from now on."""
     state.opener = Snapshot
+    quick.connect, quick.disconnect = quick.opened, quick.closed
     writing.take, writing.give = writing.made, writing.unmade
     for store in [store for stores in _stores.values() for store in stores]:
         store.close()
     for snapshot in [snapshot for snapshots in _snapshots.values() for snapshot in snapshots]:
         Snapshot.close(snapshot)
+    for _, db in [pair for pairs in _quick.values() for pair in pairs]:
+        db.close()
     _stores.clear()
+    _quick.clear()
     _snapshots.clear()

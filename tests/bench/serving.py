@@ -18,6 +18,7 @@ from projectmem.setup.command import interpreter
 from tests.bench.hook import ERROR, Project
 
 CALLS = 400
+HALF, LATE = CALLS // 2, CALLS * 95 // 100
 
 
 def _spent(pid: int) -> float:
@@ -39,6 +40,32 @@ def _floor(runs: int = 15) -> float:
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         spent.append((after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) * 1000)
     return sorted(spent)[runs // 2]
+
+
+def _append(folder: str) -> tuple[list[float], list[float]]:
+    """Sorted milliseconds (processor, waited) of one durable append alone, in a process that goes on: part of every call that
+    records."""
+    from projectmem_logs.store import LogStore, init_home
+
+    from tests.bench.projections import NOW, draft
+
+    home = f"{folder}/append"
+    init_home(home, NOW)
+    store = LogStore(home)
+    cost, wall = [], []
+    for n in range(CALLS):
+        made, before, begun = draft(n, n), time.thread_time(), time.perf_counter()
+        store.append([made], now=NOW + n)
+        cost.append((time.thread_time() - before) * 1000)
+        wall.append((time.perf_counter() - begun) * 1000)
+    return sorted(cost), sorted(wall)
+
+
+def _shown(name: str, cost: list[float], wall: list[float], floor: float) -> str:
+    return (
+        f"{name:20} processor, median {cost[HALF]:5.2f} ms ({cost[HALF] / floor:.2f}x), p95 {cost[LATE]:5.2f} ms;"
+        f" waited, median {wall[HALF]:5.2f} ms, p95 {wall[LATE]:6.2f} ms"
+    )
 
 
 class Server:
@@ -107,11 +134,9 @@ def main() -> list[str]:
                     if status != (200 if name == "pre, candidate" else 204) or bool(said) != (status == 200):
                         raise SystemExit(f"{name}: {status} {json.dumps(said.decode()[:200])}")
                 cost, wall = sorted(spent), sorted(took)
-                half, late = CALLS // 2, CALLS * 95 // 100
-                lines.append(
-                    f"{name:20} processor, median {cost[half]:5.2f} ms ({cost[half] / floor:.2f}x), p95 {cost[late]:5.2f} ms;"
-                    f" waited, median {wall[half]:5.2f} ms, p95 {wall[late]:6.2f} ms"
-                )
+                lines.append(_shown(name, cost, wall, floor))
         finally:
             server.stop()
+        cost, wall = _append(folder)
+        lines.append(_shown("durable append alone", cost, wall, floor))
     return lines
