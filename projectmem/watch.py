@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -117,6 +118,28 @@ class Watch:
         if not self._stopped:
             self._woken.clear()
         return woken
+
+
+@contextmanager
+def warming(home: str, **bounds: Any) -> Iterator[None]:
+    """Keep what is derived from the log in `home` warm beside other work, in a thread that says nothing and ends with the block.
+
+    Where the folder cannot be watched nothing is built ahead: whoever reads does it. `bounds` as of `Watch`.
+    """
+    watching = Watch(home, lambda: build_everything(home), tell=lambda _: None, **bounds)
+
+    def run() -> None:
+        try:
+            watching.run()
+        except ProjectmemError:
+            pass
+
+    thread = threading.Thread(target=run, daemon=True)  # a builder that ends with its process leaves what was there in use
+    thread.start()
+    try:
+        yield
+    finally:
+        watching.stop()
 
 
 def build_everything(home: str) -> str:

@@ -34,6 +34,8 @@ def log(
 ) -> None:
     """Show the newest events, oldest first.
 
+    With --follow summaries and recall are built ahead meanwhile, as `watch` does.
+
     With --json one array (with --follow one event a line).
     """
     from projectmem import clock, logview
@@ -53,7 +55,10 @@ def log(
     if not events and not follow:
         common.note("nothing in the log answers to that")
     if follow:
-        _follow(place.home, heads, tuple(kind or ()), as_json)
+        from projectmem.watch import warming
+
+        with warming(place.home):
+            _follow(place.home, heads, tuple(kind or ()), as_json)
 
 
 def _heads(home: str) -> dict[str, int]:

@@ -120,8 +120,9 @@ def test_at_rest_it_takes_no_time_of_the_processor(tmp_path: Path) -> None:
     assert made.builds == 0, "an empty log is not worth a build"
 
 
-def test_a_folder_that_cannot_be_watched_is_said(watched: Watched, monkeypatch: Any) -> None:
+def test_a_folder_that_cannot_be_watched_is_said(tmp_path: Path, monkeypatch: Any) -> None:
     """With what to do about it."""
+    watched = Watched(tmp_path / "home")
     import watchdog.observers
 
     class Refusing(watchdog.observers.Observer):  # type: ignore[misc, valid-type]
@@ -144,3 +145,39 @@ def test_a_real_build_publishes_a_generation(tmp_path: Path) -> None:
     with generations.open_current(str(home)) as summaries:
         assert summaries.cursor()
     assert (module.PAUSE_S, module.SHARE) == (60.0, 10)
+
+
+def test_beside_other_work_projections_stay_warm_and_nothing_is_said(tmp_path: Path, capsys: Any) -> None:
+    """What is appended meanwhile is in a generation without anybody having asked; the thread ends with the block."""
+    home = tmp_path / "home"
+    init_home(str(home), NOW)
+    store = LogStore(str(home))
+    note = {"kind": "note.recorded", "at": NOW, "actor": ACTOR, "causes": [], "data": {"text": "a note", "tags": []}}
+    pointer = home / "projections" / "duckdb" / "CURRENT"
+    before = threading.active_count()
+    with module.warming(str(home), quiet_s=0.05, pause_s=0.1, min_bytes=1):
+        store.append([note], now=NOW)
+        end = time.monotonic() + 60
+        while not pointer.exists() and time.monotonic() < end:
+            time.sleep(0.05)
+    assert pointer.exists()
+    end = time.monotonic() + 60
+    while threading.active_count() > before and time.monotonic() < end:
+        time.sleep(0.05)
+    assert threading.active_count() == before
+    assert capsys.readouterr() == ("", "")
+
+
+def test_where_nothing_can_be_watched_the_other_work_goes_on(tmp_path: Path, monkeypatch: Any) -> None:
+    import watchdog.observers
+
+    class Refusing(watchdog.observers.Observer):  # type: ignore[misc, valid-type]
+        def start(self) -> None:
+            raise OSError(28, "no space left on device")
+
+    monkeypatch.setattr(watchdog.observers, "Observer", Refusing)
+    (tmp_path / "log").mkdir()
+    done = []
+    with module.warming(str(tmp_path)):
+        done.append(1)
+    assert done == [1]
