@@ -38,6 +38,8 @@ class Snapshot(FixTables, SnapshotFile):
     Raises SnapshotDamaged (discard and rebuild), SnapshotBusy (nothing was changed) and ProjectionError (permissions, space).
     """
 
+    FOLLOWS = True  # False: a state of a few events that misses none of those before them
+
     # --- writing -----------------------------------------------------------------------------------------------------
 
     def apply(
@@ -63,7 +65,7 @@ class Snapshot(FixTables, SnapshotFile):
                     if seq <= last:
                         continue
                     if seq != last + 1:
-                        if not gaps:
+                        if not gaps and self.FOLLOWS:
                             complete = False
                             continue
                     elif hash and event.get("prev", hash) != hash:
@@ -78,7 +80,7 @@ class Snapshot(FixTables, SnapshotFile):
                             getattr(self, "_do_" + op[0])(*op[1:])
                 if self._changed:
                     self._refresh()
-                self._save_cursor(cursor, before, positions if complete else None)
+                self._save_cursor(cursor, before, positions if complete and self.FOLLOWS else None)
             except BaseException:
                 self._rollback()
                 raise

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import os
 
-from projectmem.hook.claude_code import new_call
-from projectmem.hook.payload import head_and_tail, read_tail, text_of
+from projectmem.hook.payload import call_of, head_and_tail, read_tail, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -168,8 +167,7 @@ def ended_task(payload: Payload, task: Mapping[str, str], started: Any) -> Call 
     call's). None where nothing is known of its start, or where it was stopped and not ended."""
     if not isinstance(started, dict) or task["status"] not in ("failed", "completed"):
         return None
-    row = {"tool_name": started.get("tool"), "tool_input": started.get("input"), "tool_use_id": f"{task['call']}#end"}
-    call = new_call(payload, row)
+    call = call_of(payload, "claude-code", started.get("tool"), started.get("input"), f"{task['call']}#end")
     call["redacted"] = True  # what the note holds was redacted when it was written
     call["cwd"], call["agent"] = text_of(started, "cwd") or payload.cwd, text_of(started, "agent")
     call["output"], call["is_error"] = head_and_tail(task["output"]), task["status"] == "failed"

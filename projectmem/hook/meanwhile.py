@@ -18,7 +18,6 @@ from projectmem.hook.state import BUSY_MS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
     from typing import Any
 
     from projectmem.hook.payload import Payload
@@ -30,16 +29,7 @@ RETRY_S = 60  # after a rebuild that failed
 class Meanwhile(Snapshot):
     """A snapshot of what was recorded since the real one was lost: it follows nothing and misses nothing."""
 
-    def apply(
-        self,
-        events: Iterable[Mapping[str, Any]],
-        *,
-        gaps: bool = False,
-        positions: Mapping[str, tuple[str, int]] | None = None,
-    ) -> bool:
-        """Fold the events in, whatever lies before them."""
-        super().apply(events, gaps=True)
-        return True
+    FOLLOWS = False
 
 
 def path_of(home: str) -> str:
