@@ -46,6 +46,10 @@ def record(
     actor   session, agent, harness, model where known;  at  when it happened, where that is not `now`
     Raises KindError for data that does not fit the kind, LogError when the log cannot take it.
     """
+    if kind in ("note.recorded", "decision.recorded"):
+        from projectmem import write_gate
+
+        data = write_gate.checked(place, kind, data, now=now, origin=origin, notices=notices)
     draft = _draft(place, kind, data, now=now, origin=origin, actor=actor, causes=causes)
     if at is not None:
         draft["at"] = at

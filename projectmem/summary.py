@@ -104,7 +104,7 @@ def line(document: Document, now: int, changed_at: int, verdict: Callable[[str],
         about.append("workspace changed since")
     if 0 < document.review_at <= now:
         about.append("review overdue: uncertain")
-    text = f"- {render.inline(document.text, TEXT_MAX)} ({', '.join(about)}) [{render.short(document.id)}]"
+    text = f"- {render.quoted(document.text, TEXT_MAX)} ({', '.join(about)}) [{render.short(document.id)}]"
     if document.remedy:
         text += f"; worked instead: {render.inline(document.remedy, TEXT_MAX)} [{render.short(document.remedy_id)}]"
     return text

@@ -30,7 +30,7 @@ class Model(Value):
     weights     feature -> thousandths of a logit for a full feature;  bias: thousandths of a logit
     floors      kind of query (`structure.KINDS`) -> score that must be reached in a store of BASE_COUNT documents
     background  score that the background questions reach in the store it was fitted on (their BACKGROUND_PERCENT percentile)
-    per_tenfold rise of the floor with each tenfold beyond BASE_COUNT, where the store's own background is not known
+    per_tenfold least rise of the floor with each tenfold beyond BASE_COUNT; the store's own background may raise it further
     fitted      what it was fitted on and how well it did, for people
     """
 
@@ -59,7 +59,9 @@ class Model(Value):
 
         background  what the background questions reach in this very store, None where that was not measured
         """
-        rise = self.per_tenfold * tenfolds_percent(documents) // 100 if background is None else background - self.background
+        rise = self.per_tenfold * tenfolds_percent(documents) // 100
+        if background is not None:
+            rise = max(rise, background - self.background)
         return self.floors[kind] + max(0, min(RISE_MAX, rise))
 
     @classmethod

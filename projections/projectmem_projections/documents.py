@@ -133,6 +133,9 @@ class Facts:
 
     def __init__(self) -> None:
         self.written: dict[str, Document] = {}
+        self.held: dict[str, str] = {}  # document waiting for a person -> the event it contradicts, or `itself`
+        self.merged: dict[str, str] = {}  # document that only repeats another -> that other
+        self.reviewed: dict[str, tuple[Order, int]] = {}  # document -> newest review, and when it is due again
         self.gone: set[str] = set()  # ids erased, superseded or disputed
         self.gone_keys: dict[str, Order] = {}  # action key -> newest dispute or supersession of it
         self.closed: dict[str, Order] = {}  # issue -> newest closing
@@ -162,6 +165,10 @@ class Facts:
             self.gone.update(_strings([data.get("record")]))
             if _text(data.get("key")):
                 _newest(self.gone_keys, data["key"], _order(event))
+        elif kind == "record.reviewed":
+            record, found = _text(data.get("record")), (_order(event), _number(data.get("until")))
+            if record and found > self.reviewed.get(record, (NEVER, 0)):
+                self.reviewed[record] = found
         elif kind == "label.cleared":
             self.gone.update(_strings([data.get("label_event")]))
         elif kind == "issue.closed":
@@ -190,6 +197,10 @@ class Facts:
             corrects=int(bool(_text(data.get("supersedes")))),
         )
         self.written[document.id] = document
+        if _text(data.get("held_for")):
+            self.held[document.id] = data["held_for"]
+        if _text(data.get("same_as")):
+            self.merged[document.id] = data["same_as"]
         self.gone.update(_strings([data.get("supersedes")]))
 
     def _finished(self, event: Event, data: dict[str, Any]) -> None:
@@ -234,15 +245,50 @@ class Facts:
     def documents(self) -> list[Document]:
         """The live documents, ordered by (at, id). Expiry is the reader's: it depends on the time of reading."""
         out = []
-        for document in self.written.values():
+        for document in self._standing():
             closed = document.type == "issue" and self.closed.get(document.key, NEVER)[0] >= document.at
-            if not closed and not self.dead(document.sources):
+            if not closed and not self.waits(document.id):
                 out.append(document)
         for key, fails in self.fails.items():
             found = self._failure(key, fails)
             if found:
                 out.append(found)
         return sorted(out, key=lambda d: (d.at, d.id))
+
+    def waits(self, id: str) -> bool:
+        """Whether a document is held for a person: nobody reviewed it, and what it contradicts still stands."""
+        other = self.held.get(id)
+        return other is not None and id not in self.reviewed and other not in self.gone
+
+    def waiting(self) -> list[tuple[Document, str]]:
+        """Documents that are held, oldest first, each with the id of what it contradicts (`itself` where that is all)."""
+        held = [(d, self.held[d.id]) for d in self._standing() if self.waits(d.id)]
+        return sorted(held, key=lambda pair: (pair[0].at, pair[0].id))
+
+    def _standing(self) -> list[Document]:
+        """Written documents that are not gone; repeats folded into the first that stands, counted, their causes kept."""
+        groups: dict[str, list[Document]] = {}
+        for document in self.written.values():
+            if not self.dead(document.sources):
+                groups.setdefault(self._first(document.id), []).append(document)
+        return [self._one(sorted(found, key=lambda d: (d.at, d.id))) for found in groups.values()]
+
+    def _first(self, id: str) -> str:
+        """What a repeat repeats, followed to its end."""
+        seen = {id}
+        while (other := self.merged.get(id, "")) and other not in seen:
+            seen.add(other)
+            id = other
+        return id
+
+    def _one(self, found: list[Document]) -> Document:
+        first = found[0]
+        review_at = self.reviewed[first.id][1] if first.id in self.reviewed else first.review_at
+        if len(found) == 1 and review_at == first.review_at:
+            return first
+        fields = {name: getattr(first, name) for name in Document.__slots__}
+        causes = tuple(dict.fromkeys(cause for document in found for cause in document.causes))
+        return Document(**{**fields, "at": found[-1].at, "count": len(found), "causes": causes, "review_at": review_at})
 
     def _failure(self, key: str, fails: list[Fail]) -> Document | None:
         """The document of an action that failed: None when cleared by its own success, or gone."""

@@ -1,9 +1,10 @@
 """A FAISS index of a recall generation: vectors, the ids of their rows and a manifest, written and read as one.
 
 Files in the generation's folder: `index.faiss` (a bare IndexFlatIP, exact; beyond FLAT_MAX rows in half precision), `ids.json`
-(document id of each index row) and `manifest.json`. The manifest names the vector space (model, revision, dimension, normalisation),
-the log position, the count and the SHA-256 of the other two; what does not match raises VectorsError and the caller serves lexically
-until a rebuild. Texts without a vector have no row. numpy and faiss are imported late: recall works without faiss installed.
+(document id of each index row) and `manifest.json`. The manifest names the vector space (model, revision, dimension,
+normalisation), the log position, the count and the SHA-256 of the other two; what does not match raises VectorsError and the
+caller serves lexically until a rebuild. Texts without a vector have no row. numpy and faiss are imported late: recall works
+without faiss installed.
 """
 
 from __future__ import annotations

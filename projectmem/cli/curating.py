@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from projectmem import caller, output, units
-from projectmem.cli import common
+from projectmem.cli import common, reviewing
 from projectmem.cli.common import EXITS, Json, Root
 
 Id = Annotated[str, typer.Argument(help="Id of the recorded failure, or enough of it.", show_default=False)]
@@ -90,16 +90,20 @@ def supersede(
 
 
 def review(
-    id: Id,
+    id: Annotated[str, typer.Argument(help="Id of a record; without one, all that waits.", show_default=False)] = "",
     next: Annotated[str, typer.Option("--next", metavar="WHEN", help="When to look at it again.")] = "90d",
     reason: Reason = "",
     root: Root = "",
     as_json: Json = False,
 ) -> None:
-    """Say that a record still holds (people only).
+    """List what waits for a person, or say that a record still holds.
 
-    Sets the next date to look at it. Needs a person at a terminal.
+    Without an id: what contradicts something or reads like an instruction, held until somebody decides (one key each, at a
+    terminal), and facts past their review date. With one: sets the next date to look at it; needs a person at a terminal.
     """
+    if not id:
+        reviewing.walk(root, as_json)
+        return
     common.require_person("a review")
     at = units.until(next, common.now())
     _curate("reviewed", id, root, as_json, f"looked at; due again on {output.when(at)}", until=at, reason=reason)

@@ -27,7 +27,7 @@ FLOORED_BY = ("none_near", "none_far")  # strata that the floor is put by; the c
 TARGET_PERMILLE = 20
 KEPT_PERCENT = 97  # a kind's own floor may go up as long as it keeps so many of its right answers
 NOTHING = -10_000  # score of a question that nothing came near
-PER_TENFOLD = 500  # thousandths of a logit; only where a store's own background is not known
+PER_TENFOLD = {True: 250, False: 500}  # with vectors, by words alone: thousandths of a logit
 
 
 class Top:
@@ -84,7 +84,7 @@ def fit_tops(found: Sequence[Top], vectors: bool, space: str, target: int, note:
     coefficients, bias = fitting.logistic(rows, right, weights, RIDGE)
     scores = [round(1000 * float(s)) if t.features else NOTHING for s, t in zip(held, found, strict=True)]
     fitted = {name: round(1000 * float(c)) for name, c in zip(names, coefficients, strict=True)}
-    return Model(space, fitted, round(1000 * bias), floors(found, scores, target), 0, PER_TENFOLD, note), scores
+    return Model(space, fitted, round(1000 * bias), floors(found, scores, target), 0, PER_TENFOLD[vectors], note), scores
 
 
 def floors(found: Sequence[Top], scores: Sequence[int], target: int) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""What a recall costs at 1,000, 10,000 and 100,000 memories, the embedding of the question included, and what the controller costs.
+"""What a recall costs at 1,000, 10,000 and 100,000 memories, the embedding included, and what the controller costs.
 
 Processor time, so that a busy machine does not spoil it: one recall after the other in a process that stays open, as in a server.
 """

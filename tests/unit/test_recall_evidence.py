@@ -91,7 +91,9 @@ def test_a_score_is_a_weighted_sum_and_the_floor_rises_with_the_store_never_belo
     assert model().score({"cover": UNIT // 2}) == 500
     assert model().floor("prose", BASE_COUNT) == 100
     assert model().floor("prose", BASE_COUNT * 10) == 600
-    assert model().floor("prose", 10_000_000, background=-700) == 200
+    assert model().floor("prose", 300, background=-700) == 200
+    assert model().floor("prose", 3_000, background=-700) == 600
+    assert model().floor("prose", 3_000, background=400) == 1_300
     assert model().floor("prose", 5, background=-5_000) == 100
     assert model().floor("prose", 5, background=50_000) == 100 + RISE_MAX
 

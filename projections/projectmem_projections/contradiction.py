@@ -1,0 +1,56 @@
+"""Whether two recorded statements say the same, or contradict each other. Pure, deliberately narrow; on the hook's path.
+
+It decides about what is held for a person to look at, so it must not cry wolf: only statements that share most of their words
+count, and contradict when one denies what the other says, or gives another value in the same place (`port 5433`, `port 5432`).
+"""
+
+from __future__ import annotations
+
+from projectmem_projections import lexical
+
+SAME_PERCENT = 80  # shared neighbouring words: one statement twice
+ALIKE_PERCENT = 60  # shared words of the shorter: about the same thing
+FEWEST_WORDS = 3  # shared words; fewer are no statement
+_DENIES = frozenset(
+    "not no never don't dont doesn't isn't aren't cannot can't without avoid stop instead longer except unless".split()
+)
+_PLACES = frozenset(
+    "port version timeout limit default is are be to at in on = : uses use using runs listens requires needs named called".split()
+)
+
+
+def same(one: str, other: str) -> bool:
+    """Whether two texts say the same in nearly the same words, in the same order."""
+    a, b = _pairs(one), _pairs(other)
+    return len(a & b) * 100 >= SAME_PERCENT * max(len(a | b), 1) and not contradict(one, other)
+
+
+def contradict(one: str, other: str) -> bool:
+    """Whether two statements about the same thing cannot both hold."""
+    a, b = _words(one), _words(other)
+    topic = frozenset(lexical.tokens(" ".join(a))), frozenset(lexical.tokens(" ".join(b)))
+    shared = topic[0] & topic[1]
+    if len(shared) < FEWEST_WORDS or len(shared) * 100 < ALIKE_PERCENT * min(len(t) for t in topic):
+        return False
+    if bool(_DENIES & set(a)) != bool(_DENIES & set(b)):
+        return True
+    mine, theirs = _values(a), _values(b)
+    return any(theirs[place] != value for place, value in mine.items() if place in theirs)
+
+
+def _values(words: list[str]) -> dict[tuple[str, str], str]:
+    """Numbers by the two words before them, where these are a place for a value."""
+    found = {}
+    for i in range(1, len(words)):
+        if words[i - 1] in _PLACES and words[i][:1].isdigit():
+            found[words[i - 2] if i > 1 else "", words[i - 1]] = words[i]
+    return found
+
+
+def _words(text: str) -> list[str]:
+    return [w for w in (raw.strip(".,;:()[]`'\"") for raw in text.lower().split()) if w]
+
+
+def _pairs(text: str) -> frozenset[tuple[str, str]]:
+    words = ["", *_words(text), ""]
+    return frozenset((words[i], words[i + 1]) for i in range(len(words) - 1))
