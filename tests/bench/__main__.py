@@ -32,7 +32,8 @@ INTRO = """# Benchmarks
 
 `make bench` measures, `python -m tests.bench --write` also writes this page. Ratios are within one run, rounds are interleaved
 and medians compared; still, on a machine with other work they wander by a tenth or two. Instruction counts do not.
-`PROJECTMEM_BENCH_MILLION=1` adds a million events (half an hour).
+`PROJECTMEM_BENCH_MILLION=1 python -m tests.bench --write deciding building peers` adds a million events, which takes half an hour
+and has a page of its own, with its own date: [MILLION.md](MILLION.md).
 """
 
 
@@ -54,7 +55,8 @@ def main() -> int:
         print(f"no section `{unknown[0]}`; there are {', '.join(SECTIONS)}")
         return 2
     sys.path.insert(0, str(HERE.parents[1]))
-    page = [INTRO, *machine()]
+    million = os.environ.get("PROJECTMEM_BENCH_MILLION") == "1"
+    page = ["# Benchmarks at a million events\n" if million else INTRO, *machine()]
     print(page[-1])
     for name in wanted:
         print(f"\n{name}: {SECTIONS[name]}")
@@ -64,18 +66,19 @@ def main() -> int:
             page.append(line.rstrip())
         page.append("```")
     if "--write" in sys.argv[1:]:
-        page += _chart()
-        (HERE / "README.md").write_text("\n".join(page) + "\n", encoding="utf-8")
+        name, chart = ("MILLION.md", "cost-million.svg") if million else ("README.md", "cost.svg")
+        page += _chart(chart)
+        (HERE / name).write_text("\n".join(page) + "\n", encoding="utf-8")
     return 0
 
 
-def _chart() -> list[str]:
+def _chart(name: str) -> list[str]:
     from tests.bench import chart, peers
 
     if not peers.FOUND:
         return []
-    (HERE / "cost.svg").write_text(chart.draw(peers.FOUND), encoding="utf-8")
-    return ["", "![Cost of one call against the size of the log](cost.svg)"]
+    (HERE / name).write_text(chart.draw(peers.FOUND), encoding="utf-8")
+    return ["", f"![Cost of one call against the size of the log]({name})"]
 
 
 if __name__ == "__main__":
