@@ -39,7 +39,7 @@ def parse(event: str, raw: Any) -> Payload:
         payload.calls = [unnamed(payload, call, raw.get("timestamp"))]
         if event == POST:
             result = raw.get("toolResult")
-            _answered(call, result if isinstance(result, dict) else {})
+            answered(call, result if isinstance(result, dict) else {})
         elif event == FAILURE:
             errored(call, text_of(raw, "error"))
     return payload
@@ -57,7 +57,8 @@ def _given(args: Any) -> Any:
         return args
 
 
-def _answered(call: Call, result: Mapping[str, Any]) -> None:
+def answered(call: Call, result: Mapping[str, Any]) -> None:
+    """What a tool's result says became of the call."""
     text, kind = text_of(result, "textResultForLlm"), result.get("resultType")
     if kind == "denied":
         call["output"], call["is_error"], call["error_kind"] = head_and_tail(text), True, "denied"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -55,12 +55,12 @@ class Counts:
     def line(self) -> str:
         """The counts for a person."""
         if not self.files:
-            return "no earlier Claude Code sessions of this repository to read"
+            return "no earlier sessions of this repository to read"
         more = [f"{self.known} already known"] if self.known else []
         more += [f"{self.unfinished} without a result"] if self.unfinished else []
         more += [f"{self.damaged} lines that could not be read"] if self.damaged else []
         return (
-            f"read {self.calls} tool calls of {self.sessions} earlier Claude Code sessions: {self.recorded} recorded, "
+            f"read {self.calls} tool calls of {self.sessions} earlier sessions: {self.recorded} recorded, "
             f"{self.failed} of them failed" + (f" ({', '.join(more)})" if more else "")
         )
 
@@ -100,13 +100,21 @@ def _roots(place: Place) -> set[str]:
     return roots | {os.path.realpath(root) for root in roots}
 
 
-def backfill(place: Place, *, now: int, progress: Callable[[Iterable[Any]], Iterable[Any]] = iter) -> Counts:
+def backfill(
+    place: Place,
+    *,
+    now: int,
+    progress: Callable[[Iterable[Any]], Iterable[Any]] = iter,
+    sources: Sequence[tuple[Path, Any]] | None = None,
+) -> Counts:
     """Record the calls of earlier sessions that the log does not hold yet. Idempotent: a call is known by its id.
+
+    sources  (file, reader) of the transcripts (importers/sources.py), by default Claude Code's
 
     Raises LogError where the log cannot be written. A transcript that cannot be read is counted and passed over.
     """
     counts = Counts()
-    files = session_files(place)
+    files = [(path, read_calls) for path in session_files(place)] if sources is None else list(sources)
     if not files:
         return counts
     try:
@@ -121,19 +129,20 @@ def backfill(place: Place, *, now: int, progress: Callable[[Iterable[Any]], Iter
 
 def _backfill(
     place: Place,
-    files: list[Path],
+    files: list[tuple[Path, Any]],
     earlier: Earlier,
     counts: Counts,
     now: int,
     progress: Callable[[Iterable[Any]], Iterable[Any]],
 ) -> Counts:
     known, erased = _known_calls(place), _Erased(place)
+    observed = _observed(place)
     owner = _Owner(place)
     sessions: set[str] = set()
     drafts: list[dict[str, Any]] = []
-    for path in progress(files):
+    for path, reader in progress(files):
         seen_any = False
-        for call in read_calls(path, counts):
+        for call in reader(path, counts):
             where = owner.of(call["cwd"])
             if where is None:
                 counts.elsewhere += 1
@@ -143,7 +152,7 @@ def _backfill(
             sessions.add(call["session"])
             if call["at"] is None:
                 counts.unfinished += 1
-            elif call["call"] in known or call["call"] in erased:
+            elif call["call"] in known or call["call"] in erased or (call.get("unnamed") and call["session"] in observed):
                 counts.known += 1
             else:
                 known.add(call["call"])
@@ -166,6 +175,15 @@ def _known_calls(place: Place) -> set[str]:
 
     events = (event.get("data") or {} for event in read_events(place.home) if event.get("kind") == "action.finished")
     return {str(data["call"]) for data in events if data.get("call")}
+
+
+def _observed(place: Place) -> set[str]:
+    """Sessions that the hook has recorded calls of."""
+    from projectmem_logs.reader import read_events
+
+    events = (event for event in read_events(place.home) if event.get("kind") == "action.finished")
+    actors = (event.get("actor") or {} for event in events)
+    return {str(actor.get("session")) for actor in actors if actor.get("origin") == "observed"}
 
 
 class _Erased:
@@ -250,7 +268,7 @@ def _parsed(raw: bytes, counts: Counts) -> dict[str, Any] | None:
 def _line(line: dict[str, Any], open_calls: dict[str, Call], tasks: dict[str, Call], path: Path) -> Iterator[Call]:
     message = line.get("message")
     content = message.get("content") if isinstance(message, dict) else None
-    at = _time(line.get("timestamp"))
+    at = time_us(line.get("timestamp"))
     if isinstance(content, str):
         if content.startswith("<task-notification>"):
             yield from _ended(content, tasks, at)
@@ -316,7 +334,7 @@ def _ended(prompt: str, tasks: dict[str, Call], at: int) -> Iterator[Call]:
         yield call
 
 
-def _time(value: Any) -> int:
+def time_us(value: Any) -> int:
     """An ISO time as microseconds since the epoch, 0 for none."""
     if not isinstance(value, str):
         return 0

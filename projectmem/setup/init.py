@@ -16,6 +16,7 @@ from projectmem_logs.origin import accept
 from projectmem import place as places
 from projectmem.errors import BadInputError, NoProjectError, ProjectmemError
 from projectmem.importers.claude_code import Counts, backfill
+from projectmem.importers.sources import sessions
 from projectmem.place import Place
 from projectmem.serve import settings as resident
 from projectmem.setup import claude_settings, compiled, gitignore
@@ -124,7 +125,8 @@ def init(
     for name, harness in chosen:
         _register(place, report, name, harness, user=user, http=http)
     if import_sessions:
-        report.counts = backfill(place, now=now, progress=progress)
+        found = sessions(place, [name for name, _ in chosen])
+        report.counts = backfill(place, now=now, progress=progress, sources=found)
     return report
 
 

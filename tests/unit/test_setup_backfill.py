@@ -183,7 +183,7 @@ def test_secrets_in_old_sessions_are_replaced(kept: Kept) -> None:
 
 def test_times_that_are_none_are_no_crash() -> None:
     """A missing or odd timestamp reads as none."""
-    assert [claude_code._time(value) for value in (None, 3, "", "yesterday", "2026-13-01")] == [0] * 5
+    assert [claude_code.time_us(value) for value in (None, 3, "", "yesterday", "2026-13-01")] == [0] * 5
 
 
 @pytest.mark.parametrize("apart", [False, True])

@@ -1,0 +1,183 @@
+"""The sessions that each harness keeps are read as its hook would have told them, once, and only those of this repository."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from projectmem_logs.home import init_home
+from projectmem_logs.reader import read_events
+
+from projectmem.importers.claude_code import backfill
+from projectmem.importers.sources import SOURCES, sessions
+from projectmem.place import Place, locate
+
+NOW = 1_796_100_000_000_000
+AT = ["2026-11-30T17:03:24.000Z", "2026-11-30T17:03:25.000Z", "2026-11-30T17:03:26.000Z"]
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    """A project with a log, and a home of its own."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    for variable in ("CODEX_HOME", "QWEN_HOME", "COPILOT_HOME", "XDG_DATA_HOME"):
+        monkeypatch.delenv(variable, raising=False)
+    root = tmp_path / "repo"
+    root.mkdir()
+    subprocess.run(["git", "init", "-q", str(root)], check=True)
+    found = locate(str(root), {})
+    assert found is not None
+    init_home(found.home, NOW)
+    return found
+
+
+def _write(path: Path, lines: list[Any]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def _codex(home: Path, cwd: str) -> None:
+    def ran(id: str, command: str, code: int, output: str, at: str) -> dict[str, Any]:
+        item = {"type": "CommandExecution", "id": id, "command": ["/bin/bash", "-lc", command], "cwd": f"file://{cwd}"}
+        item |= {"exit_code": code, "aggregated_output": output, "duration": {"secs": 1, "nanos": 0}}
+        return {"timestamp": at, "type": "event_msg", "payload": {"type": "item_completed", "item": item}}
+
+    meta = {"timestamp": AT[0], "type": "session_meta", "payload": {"session_id": "s1", "cwd": cwd}}
+    calls = [ran("c1", "make build", 2, "make: *** [build] Error 2\n", AT[1]), ran("c2", "true", 0, "", AT[2])]
+    _write(home / ".codex/sessions/2026/11/30/rollout-2026-11-30T17-03-00-s1.jsonl", [meta, *calls])
+
+
+def _gemini(home: Path, cwd: str) -> None:
+    def row(id: str, command: str, output: str, at: str) -> dict[str, Any]:
+        told = [{"functionResponse": {"id": id, "response": {"output": f"Output: {output}\nProcess Group PGID: 1"}}}]
+        call = {
+            "id": id,
+            "name": "run_shell_command",
+            "args": {"command": command},
+            "result": told,
+            "status": "success",
+            "timestamp": at,
+        }
+        return {"timestamp": AT[0], "type": "gemini", "model": "m", "toolCalls": [call]}
+
+    folder = home / ".gemini/tmp/repo"
+    failed = row("g1", "make build", "make: *** [build] Error 2\nExit Code: 2", AT[1])
+    _write(folder / "chats/session-1.jsonl", [{"sessionId": "s1"}, failed, failed, row("g2", "true", "(empty)", AT[2])])
+    (folder / ".project_root").write_text(cwd)
+
+
+def _qwen(home: Path, cwd: str) -> None:
+    lines = []
+    calls = [("q1", "make build", 2, "make: *** [build] Error 2", AT[1]), ("q2", "true", 0, "(empty)", AT[2])]
+    for id, command, code, output, at in calls:
+        text = f"Command: {command}\nDirectory: (root)\nOutput: {output}\nError: (none)\nExit Code: {code}\nSignal: (none)"
+        use = {"functionCall": {"id": id, "name": "run_shell_command", "args": {"command": command}}}
+        told = {"functionResponse": {"id": id, "response": {"error" if code else "output": text}}}
+        base = {"sessionId": "s1", "cwd": cwd}
+        lines += [
+            {**base, "timestamp": AT[0], "message": {"parts": [use]}},
+            {**base, "timestamp": at, "message": {"parts": [told]}},
+        ]
+    _write(home / ".qwen/projects/x/chats/s1.jsonl", lines)
+
+
+def _copilot(home: Path, cwd: str) -> None:
+    lines: list[Any] = [{"type": "session.start", "timestamp": AT[0], "data": {"sessionId": "s1", "context": {"cwd": cwd}}}]
+    for id, command, code, at in (("p1", "make build", 2, AT[1]), ("p2", "true", 0, AT[2])):
+        begin = {"toolCallId": id, "toolName": "bash", "arguments": {"command": command}, "model": "m"}
+        text = f"{'make: *** [build] Error 2' if code else ''}\n<shellId: 0 completed with exit code {code}>"
+        lines.append({"type": "tool.execution_start", "timestamp": AT[0], "data": begin})
+        done = {"toolCallId": id, "success": True, "result": {"content": text}}
+        lines.append({"type": "tool.execution_complete", "timestamp": at, "data": done})
+    _write(home / ".copilot/session-state/s1/events.jsonl", lines)
+
+
+def _opencode(home: Path, cwd: str) -> None:
+    path = home / ".local/share/opencode/opencode.db"
+    path.parent.mkdir(parents=True)
+    db = sqlite3.connect(path)
+    db.execute("CREATE TABLE session (id TEXT, directory TEXT)")
+    db.execute("CREATE TABLE part (id TEXT, session_id TEXT, time_created INTEGER, data TEXT)")
+    db.execute("INSERT INTO session VALUES ('s1', ?)", (cwd,))
+    calls = [("o1", "make build", 2, "make: *** [build] Error 2\n"), ("o2", "true", 0, "")]
+    for number, (id, command, code, output) in enumerate(calls):
+        end = 1_796_058_204_000 + number
+        state = {"status": "completed", "input": {"command": command}, "output": output, "metadata": {"exit": code}}
+        state["time"] = {"start": end - 1000, "end": end}
+        data = json.dumps({"type": "tool", "tool": "bash", "callID": id, "state": state}, separators=(",", ":"))
+        db.execute("INSERT INTO part VALUES (?, 's1', ?, ?)", (id, number, data))
+    db.commit()
+    db.close()
+
+
+MADE: dict[str, Callable[[Path, str], None]] = {
+    "codex": _codex, "gemini": _gemini, "qwen": _qwen, "copilot": _copilot, "opencode": _opencode
+}  # fmt: skip
+
+
+def _rows(place: Place) -> list[tuple[Any, ...]]:
+    events = [event for event in read_events(place.home) if event["kind"] == "action.finished"]
+    return [(e["data"]["text"], e["data"]["outcome"], e["data"]["exit_code"], e["actor"]["origin"]) for e in events]
+
+
+@pytest.mark.parametrize("name", list(MADE))
+def test_sessions_are_read_once_and_as_an_import(place: Place, tmp_path: Path, name: str) -> None:
+    """A failure and a success, with exit codes, under the harness's name; a second run knows them."""
+    MADE[name](tmp_path / "home", place.root)
+    counts = backfill(place, now=NOW, sources=sessions(place, [name]))
+    assert (counts.calls, counts.recorded, counts.failed, counts.damaged) == (2, 2, 1, 0)
+    assert _rows(place) == [("make build", "failed", 2, "import"), ("true", "ok", 0, "import")]
+    event = next(e for e in read_events(place.home) if e["kind"] == "action.finished")
+    assert (event["actor"]["harness"], event["actor"]["session"]) == (name, "s1")
+    assert event["data"]["duration_ms"] == 1000
+    assert event["at"] < NOW
+    again = backfill(place, now=NOW, sources=sessions(place, [name]))
+    assert (again.recorded, again.known) == (0, 2)
+
+
+@pytest.mark.parametrize("name", list(MADE))
+def test_sessions_of_another_repository_are_left_out(place: Place, tmp_path: Path, name: str) -> None:
+    """Most harnesses keep all projects together."""
+    MADE[name](tmp_path / "home", str(tmp_path / "elsewhere"))
+    counts = backfill(place, now=NOW, sources=sessions(place, [name]))
+    assert (counts.calls, counts.elsewhere) == (0, 2)
+    assert _rows(place) == []
+
+
+@pytest.mark.parametrize("name", ["gemini", "copilot"])
+def test_a_session_that_the_hook_has_seen_is_left_out_where_calls_have_no_ids(place: Place, tmp_path: Path, name: str) -> None:
+    """The hook's events of the same calls have other ids; twice on record would be twice failed."""
+    from projectmem.hook import entry
+
+    call: dict[str, Any] = {"session_id": "s1", "cwd": place.root, "hook_event_name": "PostToolUseFailure", "tool_name": "Bash"}
+    call |= {"tool_input": {"command": "ls nothere"}, "tool_use_id": "t", "error": "Exit code 2\nls: cannot access 'nothere'"}
+    entry.respond(["claude-code", "PostToolUseFailure"], json.dumps(call).encode(), NOW)
+    MADE[name](tmp_path / "home", place.root)
+    counts = backfill(place, now=NOW, sources=sessions(place, [name]))
+    assert (counts.recorded, counts.known) == (0, 2)
+
+
+@pytest.mark.parametrize("name", list(MADE))
+def test_damaged_transcripts_are_counted_and_passed_over(place: Place, tmp_path: Path, name: str) -> None:
+    """Garbage between the lines costs those lines only; a damaged database is one damaged file."""
+    MADE[name](tmp_path / "home", place.root)
+    ((path, _),) = sessions(place, [name])
+    if name == "opencode":
+        path.write_bytes(b"SQLite format 3\x00" + b"garbage" * 200)
+    else:
+        marks = b'{"toolCalls" "functionCall" "item_completed" "tool.execution_start"\n[1, "toolCalls"]\n'
+        path.write_bytes(marks + path.read_bytes() + b'\xff{"functionCall"')
+    counts = backfill(place, now=NOW, sources=sessions(place, [name]))
+    assert counts.damaged >= 1
+    assert counts.recorded == (0 if name == "opencode" else 2)
+
+
+def test_a_harness_without_a_reader_has_no_sessions(place: Place) -> None:
+    """Nothing to read is no error."""
+    assert sessions(place, ["droid", "cursor"]) == []
+    assert set(MADE) | {"claude-code"} == set(SOURCES)
