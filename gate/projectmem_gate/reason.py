@@ -141,7 +141,9 @@ def short(id: str) -> str:
 def fence(text: str, limit: int) -> str:
     """One line of at most `limit` characters that cannot end its fence, nor the tags that a harness wraps it in: no control
     characters, backticks, `>>` or `</`."""
-    flat = "".join(c if c.isprintable() else " " for c in text[: limit * 4])
+    flat = text[: limit * 4]
+    if not flat.isprintable():
+        flat = "".join(c if c.isprintable() else " " for c in flat)
     while ">>" in flat or "<<" in flat:
         flat = flat.replace("<<", "<").replace(">>", ">")
     flat = flat.replace("</", "< /").replace("<system-", "< system-")
