@@ -116,7 +116,7 @@ def _encode(payloads: list[dict[str, Any]]) -> list[bytes]:
         if len(payloads) < _FEW:
             return [orjson.dumps(data, option=_OPTIONS) for data in payloads if fits(data)]
         text, raws = _written(payloads)
-        if len(raws) != len(payloads) or not _spelled(payloads, b"null" in text):
+        if len(raws) != len(payloads) or not _spelled(payloads):
             return []
     except (TypeError, ValueError, orjson.JSONEncodeError):
         return []
@@ -135,12 +135,23 @@ def _written(payloads: list[dict[str, Any]]) -> tuple[bytes, list[bytes]]:
     return text, text[_CUT:-_CUT].split(_SPLIT)
 
 
-def _spelled(payloads: Any, nulls: bool) -> bool:
-    """False, or ValueError, when values of special classes are in `payloads` or, if any is written as null, NaN or infinity."""
-    if not nulls:
-        return bool(marshal.dumps(payloads))
-    spelled = marshal.dumps(payloads, 1)  # numbers as text
+def _spelled(payloads: Any) -> bool:
+    """False, or ValueError, when a value of a special class, NaN or infinity is in `payloads`."""
+    found = marshal.dumps(payloads)
+    if not any(_ends_high(found, last) for last in (b"\x7f", b"\xff")):
+        return True
+    spelled = marshal.dumps(payloads, 1)  # numbers as text: slower, but there is no doubt
     return b"f\x03nan" not in spelled and b"f\x03inf" not in spelled and b"f\x04-inf" not in spelled
+
+
+def _ends_high(found: bytes, last: bytes) -> bool:
+    """Whether somewhere in it lies the end of a double whose exponent is all ones (IEEE 754, little-endian)."""
+    at = found.find(last, 1)
+    while at > 0:
+        if found[at - 1] >= 0xF0:
+            return True
+        at = found.find(last, at + 1)
+    return False
 
 
 class _Odd(enum.Enum):
@@ -155,7 +166,7 @@ def _marshal_tells() -> bool:
         except ValueError:
             continue
         return False
-    return _spelled([{"a": None}], True) and not any(_spelled([{"a": [x]}], True) for x in (math.nan, math.inf, -math.inf))
+    return _spelled([{"a": -1}]) and not any(_spelled([{"a": [x]}]) for x in (math.nan, -math.nan, math.inf, -math.inf))
 
 
 _TRUSTED = _marshal_tells()  # where not, every event goes the careful way

@@ -6,6 +6,7 @@ import enum
 import json
 import math
 import os
+import struct
 import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -89,7 +90,8 @@ class Text(str):
 
 
 ODD = [
-    math.nan, math.inf, -math.inf, 0.5, 1e16, Level.LOW, Colour.RED, Text("a"), uuid.UUID(int=5), datetime.now(UTC), b"x", {1},
+    math.nan, math.inf, -math.inf, *struct.unpack("<2d", bytes.fromhex("010000000000f47f020000000000ffff")),
+    -1, [127, 255, -5], 0.5, 1e16, Level.LOW, Colour.RED, Text("a"), uuid.UUID(int=5), datetime.now(UTC), b"x", {1},
     2**53, 2**53 + 1, -(2**53) - 1, "\ud800", (1, "a"), {"b": 1, "a": {"\ud800": 1}}, {1: 2}, {Text("k"): 1}, "x:.,e", [None],
     "4503599627370503", ",4503599627370503,", [4503599627370503] * 3, "f\x03nan", json.loads("[" * 99 + "]" * 99),
     json.loads("[" * 100 + "]" * 100),
