@@ -34,18 +34,19 @@ def lexical(
     k: int = K,
     budget_tokens: int = BUDGET_TOKENS,
     policy: RecallPolicy = recall_policy.DEFAULT,
+    without: frozenset[str] = frozenset(),
 ) -> Answer:
     """What the log has to say about `query` by its words; mostly nothing.
 
     query    a person's prompt, or the signature of a failure that just happened;  scope: of the reader
-    session  what it was shown before is not shown again
+    session  what it was shown before is not shown again;  without: action keys whose own failures it knows already
     """
     query = query[:QUERY_MAX]
     if scope.empty or not query.strip():
         return answering.Answer("the scope is empty" if scope.empty else "the question is empty")
     glance = Glance(home, current(home))
     try:
-        candidates = glance.candidates(query, scope, now)
+        candidates = [c for c in glance.candidates(query, scope, now) if not c.document.key or c.document.key not in without]
         if not candidates:
             return answering.Answer("nothing shares a word with the question", documents=glance.count)
         experience = glance.experience()

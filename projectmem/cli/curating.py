@@ -96,7 +96,7 @@ def review(
     root: Root = "",
     as_json: Json = False,
 ) -> None:
-    """List what waits for a person, or say that a record still holds.
+    """List what waits, or say that a record holds.
 
     Without an id: what contradicts something or reads like an instruction, held until somebody decides (one key each, at a
     terminal), and facts past their review date. With one: sets the next date to look at it; needs a person at a terminal.

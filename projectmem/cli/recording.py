@@ -134,11 +134,21 @@ def decision(
 def note(
     text: Text,
     tag: Annotated[list[str] | None, typer.Option("--tag", help="A word to find it by (repeatable).", show_default=False)] = None,
+    supersedes: Annotated[str, typer.Option("--supersedes", metavar="ID", help="The earlier note that it replaces.")] = "",
+    review: Annotated[str, typer.Option("--review", metavar="WHEN", help="When to look at it again; uncertain after that.")] = "",
     root: Root = "",
     as_json: Json = False,
 ) -> None:
     """Record a note."""
-    _write(root, as_json, "note.recorded", {"text": _text(text), "tags": list(tag or [])}, "note")
+    from projectmem.lookup import find_one
+
+    data: dict[str, Any] = {"text": _text(text), "tags": list(tag or [])}
+    if supersedes:
+        place = common.open_place(root)
+        data["supersedes"] = str(find_one(place, supersedes, lambda e: e["kind"] == "note.recorded", "note")["id"])
+    if review:
+        data["review_at"] = units.until(review, common.now())
+    _write(root, as_json, "note.recorded", data, "note")
 
 
 @app.command(epilog=EXITS)

@@ -29,7 +29,11 @@ def finish(place: Place, state: Snapshot, payload: Payload, now: int) -> dict[st
         if payload.kind == "batch":  # every call failed and was told already; the turn is over all the same
             end_turn(state, payload.session, turn_of(state, payload.session) + 1)
     else:
-        _record(place, state, payload, fresh, now, said)
+        failed = [d for d in _record(place, state, payload, fresh, now, said) if d["data"]["outcome"] == "failed"]
+        if failed and payload.adapter.context(payload.event, "x"):
+            from projectmem.hook.session import after_failure
+
+            said += after_failure(place, state, payload, failed[0]["data"], now)
     found: dict[str, Any] | None = payload.adapter.context(payload.event, "\n".join(said)) if said else None
     return found
 
@@ -50,10 +54,11 @@ def words(state: Snapshot, payload: Payload) -> list[str]:
     return [told_afterwards(text) for text in kept_words(state, payload)]
 
 
-def _record(place: Place, state: Snapshot, payload: Payload, fresh: list[Call], now: int, said: list[str]) -> None:
+def _record(place: Place, state: Snapshot, payload: Payload, fresh: list[Call], now: int, said: list[str]) -> list[Draft]:
     try:
         drafts = [_finished(place, state, payload, call, now, said) for call in fresh]
         record(place, state, drafts, now)
+        return drafts
     except BaseException:
         state.release(payload.session, [call["call"] for call in fresh if call["call"]])
         raise

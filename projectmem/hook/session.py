@@ -105,29 +105,46 @@ def summary(place: Place, state: Snapshot, now: int) -> str:
 
 def recalled(place: Place, state: Snapshot, payload: Payload, now: int) -> Answer:
     """What the log knows of a person's prompt, mostly nothing. The prompt itself is nobody's business and is not recorded."""
+    text = payload.raw.get("prompt")
+    if not isinstance(text, str) or not text or policy_of(state).mode == "observe":
+        return None
+    block = _recall(place, state, payload, text, "prompt", now)
+    answer: Answer = payload.adapter.context(payload.event, block) if block else None
+    return answer
+
+
+def after_failure(place: Place, state: Snapshot, payload: Payload, failed: dict[str, Any], now: int) -> list[str]:
+    """What the log knows of a failure that was just recorded, besides that very action: one block, mostly none."""
+    if policy_of(state).mode == "observe":
+        return []
+    keys = frozenset(key for key in (failed["key"], failed["failed_key"]) if key)
+    query = f"{failed['text'][:300]}: {failed['signature'] or failed['excerpt'][:300]}"
+    block = _recall(place, state, payload, query, "failure", now, keys)
+    return [block] if block else []
+
+
+def _recall(
+    place: Place, state: Snapshot, payload: Payload, query: str, surface: str, now: int, without: frozenset[str] = frozenset()
+) -> str:
+    """The block that the log has for a question, "" mostly; what was shown is recorded, the question is not."""
     from projectmem_projections.scope import Scope
 
     from projectmem import recall_light
     from projectmem.recall_policy import RecallPolicy
 
-    text = payload.raw.get("prompt")
-    if not isinstance(text, str) or not text or policy_of(state).mode == "observe":
-        return None
-    accepted = state.policy()
     found = recall_light.lexical(
         place.home,
-        text,
+        query,
         now=now,
         scope=Scope(place.project, worktree=place.worktree),
         nonce=os.urandom(4).hex(),
         session=payload.session,
-        policy=RecallPolicy.from_data((accepted or {}).get("recall")),
+        policy=RecallPolicy.from_data((state.policy() or {}).get("recall")),
+        without=without,
     )
-    if not found.block:
-        return None
-    _append(place, payload, "recall.decided", found.event_data("", "prompt"), now, state)
-    answer: Answer = payload.adapter.context(payload.event, found.block)
-    return answer
+    if found.block:
+        _append(place, payload, "recall.decided", found.event_data("", surface), now, state)
+    return found.block
 
 
 def _append(place: Place, payload: Payload, kind: str, data: dict[str, Any], now: int, state: Snapshot) -> None:

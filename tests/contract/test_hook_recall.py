@@ -1,0 +1,72 @@
+"""What a session is told of what is remembered: with a prompt, after a failure, at its start, and nothing twice."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from projectmem_logs.store import LogStore
+
+NOTE = "connect ECONNREFUSED 127.0.0.1:6379 in the queue tests: start redis with make queue-up before running the suite"
+ERROR = "Exit code 1\nError: connect ECONNREFUSED 127.0.0.1:6379 in the queue tests\n1 failing"
+PROMPT = "connect ECONNREFUSED 127.0.0.1:6379 in the queue tests"
+
+
+def remember(hooked: Any, text: str = NOTE) -> None:
+    """A note that an agent wrote earlier."""
+    now = hooked.now
+    actor = {"session": "earlier", "agent": "", "harness": "h", "model": "m", "origin": "agent"}
+    draft = {"kind": "note.recorded", "at": now, "actor": actor, "causes": [], "data": {"text": text, "tags": []}}
+    LogStore(str(hooked.home)).append([draft], now=now)
+
+
+def told(answer: Any) -> str:
+    return json.dumps(answer) if answer else ""
+
+
+def failed(hooked: Any, session: str, command: str = "make queue-test") -> str:
+    """The answer to the event of a failure."""
+    call = hooked.call(command)
+    return told(hooked.fire("PostToolUseFailure", session, **call, error=ERROR, is_interrupt=False, duration_ms=5000))
+
+
+def test_a_failure_is_answered_with_what_is_known_of_it_once(hooked: Any) -> None:
+    remember(hooked)
+    first = failed(hooked, "one")
+    assert "start redis with make queue-up" in first
+    assert "what the user says now wins" in first
+    assert "queue-up" not in failed(hooked, "one")
+    decided = hooked.events("recall.decided")
+    assert [event["data"]["surface"] for event in decided] == ["failure"]
+    assert decided[0]["data"]["query"] == ""
+
+
+def test_a_failure_does_not_recall_itself(hooked: Any) -> None:
+    assert failed(hooked, "one") == ""
+    assert failed(hooked, "two") == ""
+
+
+def test_a_prompt_brings_it_and_the_failure_after_it_does_not_again(hooked: Any) -> None:
+    remember(hooked)
+    prompt = told(hooked.fire("UserPromptSubmit", "one", prompt=PROMPT))
+    assert "queue-up" in prompt
+    assert "what the user says now wins" in prompt
+    assert "queue-up" not in failed(hooked, "one")
+
+
+def test_what_the_start_said_is_not_said_with_the_prompt(hooked: Any) -> None:
+    remember(hooked)
+    start = told(hooked.fire("SessionStart", "one", source="startup"))
+    assert "queue-up" in start
+    assert start.count("what the user says now wins") == 1
+    assert told(hooked.fire("UserPromptSubmit", "one", prompt=PROMPT)) == ""
+    assert "queue-up" in told(hooked.fire("UserPromptSubmit", "two", prompt=PROMPT))
+    hooked.fire("SessionStart", "one", source="compact")
+    surfaces = [event["data"]["surface"] for event in hooked.events("recall.decided")]
+    assert surfaces == ["start", "prompt", "start"]
+
+
+def test_a_prompt_about_something_else_is_silence(hooked: Any) -> None:
+    remember(hooked)
+    assert told(hooked.fire("UserPromptSubmit", "one", prompt="please write a poem about autumn leaves")) == ""
+    assert not hooked.events("recall.decided")
