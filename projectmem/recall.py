@@ -69,9 +69,9 @@ class Memory:
         self.note = vectors.available()
         self.embedder: Space | None = None
         if not self.note:
-            from projectmem_projections import embed
+            from projectmem_projections import minilm
 
-            self.embedder = embed.default()
+            self.embedder, self.note = minilm.chosen(home)
         self._recollection: Recollection | None = None
 
     @property

@@ -144,10 +144,10 @@ def warming(home: str, **bounds: Any) -> Iterator[None]:
 
 def build_everything(home: str) -> str:
     """A new generation of the summaries and of recall. Raises what they raise."""
-    from projectmem_projections import embed, generations, recollection, vectors
+    from projectmem_projections import generations, minilm, recollection, vectors
 
     begun = time.monotonic()
     path = generations.build(home)
-    notes = recollection.refresh(home, None if vectors.available() else embed.default())
+    notes = recollection.refresh(home, None if vectors.available() else minilm.chosen(home)[0])
     done = "summaries and recall" if path else "recall (somebody else builds the summaries)"
     return "; ".join([f"built {done} in {time.monotonic() - begun:.1f} s", *notes])

@@ -55,11 +55,11 @@ def rebuild(home: str, notices: list[str] | None = None) -> dict[str, int]:
 
 def _rebuild_recall(home: str) -> list[str]:
     """Build the recall generation and remove every other one; returns what is to be said about it."""
-    from . import embed, published, recollection, vectors
+    from . import minilm, published, recollection, vectors
     from .glance import folder
 
     try:
-        said = recollection.refresh(home, None if vectors.available() else embed.default())
+        said = recollection.refresh(home, None if vectors.available() else minilm.chosen(home)[0])
     except (OSError, ProjectionError) as error:
         return [f"the recall index was not rebuilt ({error})"]
     where = folder(home)

@@ -42,9 +42,9 @@ def init(
     root: Root = "",
     as_json: Json = False,
 ) -> None:
-    """Set up the log and the hooks of a project, for every harness that is installed.
+    """Set up the log and the hooks of a project.
 
-    Learns from the sessions that the harness already keeps for it. Can be run again; `uninit` undoes it.
+    For every harness that is installed. Learns from the sessions that the harness already keeps for it. Can be run again; `uninit` undoes it.
     """
     from projectmem.setup.harnesses import detected
     from projectmem.setup.init import changes

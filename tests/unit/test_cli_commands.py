@@ -18,7 +18,8 @@ FAILED, USAGE, COULD_NOT, BUG = 1, 2, 3, 70
 PATHS = [
     ("init",), ("uninit",), ("hook",), ("doctor",), ("demo",), ("version",), ("check",), ("failures",), ("explain",),
     ("summary",), ("recall",),
-    ("stats",), ("sql",), ("export",), ("pin",), ("snooze",), ("dispute",), ("supersede",), ("review",), ("feedback",), ("log",), ("replay",),
+    ("stats",), ("sql",), ("export",), ("embedder",),
+    ("pin",), ("snooze",), ("dispute",), ("supersede",), ("review",), ("feedback",), ("log",), ("replay",),
     ("verify",), ("repair",), ("checkpoint",), ("prove",), ("forget",), ("rebuild",),
     ("mcp",), ("serve",), ("watch",), ("backtest",),
     ("record",), ("record", "issue"), ("record", "hypothesis"), ("record", "attempt"), ("record", "fix"),
@@ -31,7 +32,8 @@ PATHS = [
 WITHOUT_ROOT = {("hook",), ("demo",), ("version",), ("backtest",), ("record",), ("policy",), ("rule",), ("eval",),
                 ("eval", "recall"), ("audit",)}  # fmt: skip
 READING = [
-    ("failures",), ("failures", "--all"), ("log",), ("log", "--kind", "action"), ("stats",), ("sql",), ("sql", "FROM events"), ("summary",), ("replay",),
+    ("failures",), ("failures", "--all"), ("log",), ("log", "--kind", "action"), ("stats",), ("sql",), ("sql", "FROM events"),
+    ("summary",), ("replay",),
     ("replay", "--verify"),
     ("verify",), ("repair",), ("policy", "show"), ("policy", "path"), ("check", "--command", "ls"), ("version",),
 ]  # fmt: skip
