@@ -76,7 +76,8 @@ def summary(
 ) -> None:
     """Print what a session is told when it starts.
 
-    With an argument: what is known about one path, issue or period. A failure is listed only while the gate would object to it. Each line ends with the record's id: `projectmem explain ID`.
+    With an argument: what is known about one path, issue or period. A failure is listed only while the gate would object to it.
+    Each line ends with the record's id: `projectmem explain ID`.
     """
     from projectmem import summary as summaries
     from projectmem.standing import Judge

@@ -44,7 +44,8 @@ def init(
 ) -> None:
     """Set up the log and the hooks of a project.
 
-    For every harness that is installed. Learns from the sessions that the harness already keeps for it. Can be run again; `uninit` undoes it.
+    For every harness that is installed. Learns from the sessions that the harness already keeps for it. Can be run again;
+    `uninit` undoes it.
     """
     from projectmem.setup.harnesses import detected
     from projectmem.setup.init import changes
