@@ -24,7 +24,7 @@ from projectmem_gate.relevance import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
     from projectmem_gate.history import Record
@@ -62,7 +62,7 @@ def judge(
     if gone:
         return SAME, f"{basename(gone)} is still not there"
     moved = _moved_at(record, facts)
-    for change in changes_after(record, facts, record.at):
+    for change in each_change(facts, record.at):
         if (change[1], change[2]) in moved:
             continue
         why = matters(record, change, session)
@@ -73,11 +73,14 @@ def judge(
 
 def changes_after(record: Record, facts: Mapping[str, Any], after: int, until: int = 1 << 62) -> list[tuple[str, str, int]]:
     """The changes on record with after < at <= until, as (type, subject, at); malformed rows are left out."""
-    return [
-        (str(row[0]), str(row[1]), row[2])
-        for row in facts.get("changes") or ()
-        if isinstance(row, (list, tuple)) and len(row) >= 3 and isinstance(row[2], int) and after < row[2] <= until
-    ]
+    return list(each_change(facts, after, until))
+
+
+def each_change(facts: Mapping[str, Any], after: int, until: int = 1 << 62) -> Iterator[tuple[str, str, int]]:
+    """The same, one by one: who looks for the first that matters need not see them all."""
+    for row in facts.get("changes") or ():
+        if isinstance(row, (list, tuple)) and len(row) >= 3 and isinstance(row[2], int) and after < row[2] <= until:
+            yield str(row[0]), str(row[1]), row[2]
 
 
 def matters(record: Record, change: tuple[str, str, int] | Sequence[Any], session: str = "") -> str:
