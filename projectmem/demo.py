@@ -18,6 +18,7 @@ from typing import Any
 
 from projectmem import output
 from projectmem.errors import ProjectmemError
+from projectmem.setup.command import words_of
 
 WIDTH = 98
 TOLD_MS = 120_000  # what the scripted harness says a failing build took: only then is a refusal worth a turn
@@ -236,7 +237,7 @@ class AgentSession:
         answers = []
         for group in self.hooks.get(event, []):
             for hook in group["hooks"]:
-                argv = [hook["command"], *hook.get("args", [])]
+                argv = words_of(hook)
                 done = subprocess.run(
                     argv, input=json.dumps({**common, **payload}), cwd=self.world.repo, env=self.world.env,
                     capture_output=True, text=True, timeout=60,

@@ -35,6 +35,8 @@ _KINDS = {PRE: "pre", FAILURE: "post", BATCH: "batch", PROMPT: "prompt", START: 
 def parse(event: str, raw: Any) -> Payload:
     """The payload of `event` (the name the hook was registered for). Raises ValueError naming what is wrong with it."""
     payload = checked(begun(event, _KINDS, raw))
+    if isinstance(raw.get("timestamp"), str) and "transcript_path" not in raw:
+        payload.kind = ""  # Copilot CLI runs these hooks too (measured on 1.0.102); its own tell more
     kind = payload.kind
     if kind in ("pre", "post"):
         payload.calls = [new_call(payload, raw)]

@@ -76,6 +76,8 @@ def respond(argv: list[str], raw: bytes, now: int, *, home: str = "") -> dict[st
     except (ValueError, OverflowError, RecursionError) as exc:
         _complain(os.getcwd, f"{event}: payload not understood: {exc}")
         return None
+    if not payload.kind:
+        return None
     place = places.find(payload.cwd)
     if place is None:
         return _not_set_up(payload)

@@ -58,7 +58,8 @@ ADAPTERS = {
 class Payload:
     """One hook call, read.
 
-    event  the harness's own name;  kind  pre | post | batch | prompt | start | end;  calls  of pre, post and batch
+    event  the harness's own name;  kind  pre | post | batch | prompt | start | end, "" for what another hook tells
+    calls  of pre, post and batch
     ended  calls whose end no event told, found in the transcript before a call; adapter  the module that read it
     """
 

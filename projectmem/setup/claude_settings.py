@@ -9,7 +9,7 @@ from projectmem.hook.claude_code import BATCH, EVENTS, FAILURE, HARNESS, PRE, PR
 from projectmem.place import SWITCH_VARIABLE
 from projectmem.serve.settings import Settings as Resident
 from projectmem.setup import hook_lists
-from projectmem.setup.command import guarded, hook_args, interpreter, is_ours
+from projectmem.setup.command import guarded, hook_args, interpreter, is_ours, line
 from projectmem.setup.hook_lists import SettingsError, all_hooks, hooks_of, read, registered
 
 __all__ = ["SettingsError", "add", "entries", "problems", "read", "registered", "remove"]
@@ -22,7 +22,8 @@ _POSTED = (PRE, FAILURE, BATCH, PROMPT)
 
 
 def entries(home: str = "", resident: Resident | None = None) -> dict[str, dict[str, Any]]:
-    """Our group of each event, as Claude Code wants it: exec form, absolute interpreter, explicit timeout in seconds.
+    """Our group of each event, as Claude Code wants it: absolute interpreter, explicit timeout in seconds. One line for a shell
+    and not a list of words: Copilot CLI runs these settings too, but without the list, and would run the payload as a program.
 
     With `resident` (the settings of the server for the log in `home`) an HTTP hook stands beside each command that is made
     for every call, and the command does nothing while the server runs: the client lets a call go on when it gets no answer.
@@ -33,7 +34,7 @@ def entries(home: str = "", resident: Resident | None = None) -> dict[str, dict[
         posted = resident is not None and event in _POSTED
         if posted:
             command, args = guarded(home, command, args)
-        hooks: list[dict[str, Any]] = [{"type": "command", "command": command, "args": args, "timeout": timeout}]
+        hooks: list[dict[str, Any]] = [{"type": "command", "command": line(command, args), "timeout": timeout}]
         if resident is not None and posted:
             hooks.append(_posted(resident, event, timeout))
         groups[event] = {"matcher": "*", "hooks": hooks} if matched else {"hooks": hooks}

@@ -81,7 +81,12 @@ def hook_args(harness: str, event: str) -> list[str]:
 
 def command_line(harness: str, event: str) -> str:
     """The command of one event as one line for a shell, for harnesses that take no list of words."""
-    return shlex.join([interpreter(), *hook_args(harness, event)])
+    return line(interpreter(), hook_args(harness, event))
+
+
+def line(command: str, args: list[str]) -> str:
+    """These words as a line for a shell, which becomes the program and does not wait for it."""
+    return f"exec {shlex.join([command, *args])}"
 
 
 # Exits at once while the log's server runs (serve/alive.py) and something listens on its port here: a network namespace of one's

@@ -204,7 +204,7 @@ class Scripts(Harness):
         return {event: [[str(path / event)]] for event in self.events if self._own_text(path / event)}
 
     def _script(self, event: str) -> str:
-        return f"#!/bin/sh\nexec {command_line(cline.HARNESS, event)}\n"
+        return f"#!/bin/sh\n{command_line(cline.HARNESS, event)}\n"
 
 
 CLAUDE = "claude-code"

@@ -20,7 +20,7 @@ from projectmem_logs.home import init_home
 
 from projectmem.place import HOME_VARIABLE, locate
 from projectmem.setup.claude_settings import entries
-from projectmem.setup.command import interpreter
+from projectmem.setup.command import interpreter, words_of
 from projectmem.setup.compiled import compile_hook
 
 FAILURES = 200
@@ -45,7 +45,7 @@ class Project:
 
     def argv(self, event: str) -> list[str]:
         """The registered command of an event."""
-        return [self.hooks[event]["command"], *self.hooks[event]["args"]]
+        return words_of(self.hooks[event])
 
     def payload(self, event: str, session: str, **fields: Any) -> bytes:
         """What the harness would send."""

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from projectmem.setup.claude_settings import entries
-from projectmem.setup.command import interpreter
+from projectmem.setup.command import interpreter, words_of
 from projectmem.setup.compiled import compile_hook
 from tests.bench import recording
 from tests.bench.hook import ERROR
@@ -110,7 +110,7 @@ def ours(world: World) -> dict[str, Any]:
     failure = world.payload("PostToolUseFailure", "npm run build", error=ERROR, is_interrupt=False, duration_ms=5000)
     respond(["claude-code", "PostToolUseFailure"], failure, time.time_ns() // 1000)
     hooks = {event: group["hooks"][0] for event, group in entries().items()}
-    argv = {event: [hook["command"], *hook["args"]] for event, hook in hooks.items()}
+    argv = {event: words_of(hook) for event, hook in hooks.items()}
     return {
         "ours: check, no candidate": lambda: (argv["PreToolUse"], world.payload("PreToolUse", "git log --oneline -5")),
         "ours: check, candidate": lambda: (argv["PreToolUse"], world.payload("PreToolUse", "npm run build")),

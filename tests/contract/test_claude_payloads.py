@@ -190,3 +190,11 @@ def test_any_payload_is_understood_or_refused(event: str, raw: Any) -> None:
     for call in payload.calls:
         assert isinstance(call["tool"], str)
         assert isinstance(call["output"], str)
+
+
+def test_copilot_running_these_hooks_is_left_to_its_own(shared: Path) -> None:
+    """Copilot CLI reads a project's Claude Code settings and sends payloads of its own making; they are not answered."""
+    samples = json.loads((shared / "harness" / "samples" / "copilot.json").read_text())
+    ours = [s["stdin"] for s in samples if s["stdin"].get("hook_event_name") in EVENTS]
+    assert len(ours) >= 3
+    assert {parse(raw["hook_event_name"], raw).kind for raw in ours} == {""}

@@ -22,6 +22,7 @@ from projectmem_logs.verify import verify
 from projectmem.serve import alive, kept, run, settings
 from projectmem.setup import init as setup
 from projectmem.setup.claude_settings import registered
+from projectmem.setup.command import words_of
 
 ERROR = "Exit code 2\nsrc/app.ts(3,5): error TS2304: Cannot find name 'x'.\nnpm error code 2"
 
@@ -222,7 +223,7 @@ def _guarded(hooked: Any, event: str, **fields: Any) -> bytes:
     """What the registered command says, the guard included."""
     hook = registered(hooked.root / ".claude" / "settings.local.json")[event][0]
     done = subprocess.run(
-        [hook["command"], *hook["args"]],
+        words_of(hook),
         input=json.dumps(hooked.payload(event, **fields)).encode(),
         capture_output=True,
         check=True,

@@ -159,3 +159,23 @@ def test_a_failed_edit_and_parallel_calls_are_learned_once_each_and_told_at_the_
     requests = world.session(shell("echo hi"))
     assert "nothere" in conversation(requests[0]) or "build.js" in conversation(requests[0]), conversation(requests[0])[-2000:]
     assert world.events("gate.degraded") == []
+
+
+def test_copilot_beside_claude_code_s_settings_records_each_call_once(world_of: Any) -> None:
+    """Copilot also runs hooks of a project's Claude Code settings: nothing is told twice."""
+    world = world_of("copilot")
+    shop(world)
+    setup(world, "copilot", "claude")
+    local = world.repo / ".claude" / "settings.local.json"
+    local.with_name("settings.json").write_text(local.read_text())
+    build = SHELL["copilot"]("npm run build")
+    build["args"]["detach"] = False  # no valid Python: where the payload were run as a program, the call would be denied
+    world.session(build)
+    assert [e["actor"]["harness"] for e in world.events("action.finished")] == ["copilot"]
+    assert [e["actor"]["harness"] for e in world.events("session.started")] == ["copilot"]
+    requests = world.session(SHELL["copilot"]("npm run build"))
+    assert [e["actor"]["harness"] for e in world.events("action.proposed")] == ["copilot"]
+    assert conversation(requests[1]).count("Wrong? `projectmem dispute") == 1
+    assert world.events("gate.degraded") == []
+    lines = (world.home / "hook.log").read_text() if (world.home / "hook.log").exists() else ""
+    assert "not understood" not in lines

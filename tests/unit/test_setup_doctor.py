@@ -55,22 +55,22 @@ def test_a_sound_project_is_healthy(repo: Path) -> None:
     }
 
 
-def _hook(data: dict[str, Any], event: str) -> dict[str, Any]:
-    hook: dict[str, Any] = data["hooks"][event][0]["hooks"][0]
-    return hook
+def _program(data: dict[str, Any], event: str, line: str) -> None:
+    """Another command in place of ours."""
+    data["hooks"][event][0]["hooks"][0]["command"] = line
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda d: _hook(d, "PreToolUse").update(command="/nowhere/python"), "could not be run"),
-        (lambda d: _hook(d, "PreToolUse")["args"].__setitem__(3, "# projectmem.hook.entry\nimport sys; sys.exit(2)"), "exits 2"),
-        (lambda d: _hook(d, "PreToolUse")["args"].__setitem__(3, "# projectmem.hook.entry\npass"), "did not speak"),
+        (lambda d: _program(d, "PreToolUse", "exec /nowhere/python # projectmem.hook.entry"), "could not be run"),
+        (lambda d: _program(d, "PreToolUse", "exit 2 # projectmem.hook.entry"), "exits 2"),
+        (lambda d: _program(d, "PreToolUse", "true # projectmem.hook.entry"), "did not speak"),
         (
-            lambda d: _hook(d, "PostToolBatch")["args"].__setitem__(3, "# projectmem.hook.entry\npass"),
+            lambda d: _program(d, "PostToolBatch", "true # projectmem.hook.entry"),
             "recorded no action.finished",
         ),
-        (lambda d: _hook(d, "SessionStart")["args"].__setitem__(3, "# projectmem.hook.entry\nprint('hello')"), "SessionStart"),
+        (lambda d: _program(d, "SessionStart", "echo hello # projectmem.hook.entry"), "SessionStart"),
         (lambda d: d["hooks"].pop("PostToolBatch"), "lacks the hooks of PostToolBatch"),
         (lambda d: d["hooks"]["PreToolUse"][0].update(matcher="bash"), "matcher"),
         (lambda d: d.update(disableAllHooks=True), "disableAllHooks"),
@@ -91,7 +91,7 @@ def test_a_hook_that_lost_its_package_is_found(repo: Path) -> None:
     """The loader says at the start of a session that the program is gone; doctor hears it."""
     text = _settings(repo).read_text()
     start = text.index("sys.path += ") + len("sys.path += ")
-    _settings(repo).write_text(text.replace(text[start : text.index("]", start) + 1], "['/nowhere']"))
+    _settings(repo).write_text(text.replace(text[start : text.index("]", start) + 1], "[]"))
     assert "its program is gone" in _failed(_examined(repo))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -33,15 +34,18 @@ def _hooks(path: Path, event: str) -> list[dict[str, Any]]:
     return [hook for group in json.loads(path.read_text())["hooks"][event] for hook in group["hooks"]]
 
 
-def test_add_registers_every_event_in_exec_form(path: Path) -> None:
-    """Each event has one command: an absolute interpreter, its arguments, a timeout; no shell, nothing relative."""
+def test_add_registers_every_event_as_one_line(path: Path) -> None:
+    """Each event has one command: an absolute interpreter, its arguments, a timeout; nothing relative."""
     claude_settings.add(path)
     for event, (timeout, matched) in EVENTS.items():
         (hook,) = _hooks(path, event)
         assert hook["type"] == "command"
-        assert Path(hook["command"]).is_absolute()
-        assert hook["args"][:3] == ["-I", "-S", "-c"]
-        assert hook["args"][-2:] == ["claude-code", event]
+        assert "args" not in hook, "Copilot CLI would run the command without them, the payload on its stdin"
+        first, *words = shlex.split(hook["command"])
+        assert first == "exec"
+        assert Path(words[0]).is_absolute()
+        assert words[1:4] == ["-I", "-S", "-c"]
+        assert words[-2:] == ["claude-code", event]
         assert hook["timeout"] == timeout
         (group,) = json.loads(path.read_text())["hooks"][event]
         assert group.get("matcher") == ("*" if matched else None)
