@@ -56,6 +56,7 @@ def _gate(rows: list[dict[str, Any]], paint: output.Paint) -> list[str]:
             "then failed": row["then_failed"],
             "then ok": row["then_ok"],
             "not run": row["not_run"],
+            "of these never repeated in that session": row["heeded"],
             "other": row["then_other"],
         }
         said = ", ".join(f"{count:,} {name}" for name, count in ended.items() if count)

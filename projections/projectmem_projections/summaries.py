@@ -201,13 +201,13 @@ def _clock(s: Summaries, now: int) -> Row:
 
 def stats(home: str, *, now: int, notices: Notices = None) -> Row:
     """Counts: {events, first_at, last_at, erased, streams: {stream: seq}, by_kind: {kind: n}, outcomes: {outcome: n},
-    classes: {class: failures}, gate: [{verdict, rule, count, then_failed, then_ok, then_other, not_run}], overrides, sessions,
-    failures: {standing: keys}, issues_open, actors: [{harness, model, agent, actions, failed, sessions, last_at}],
+    classes: {class: failures}, gate: [{verdict, rule, count, then_failed, then_ok, then_other, not_run, heeded}], overrides,
+    sessions, failures: {standing: keys}, issues_open, actors: [{harness, model, agent, actions, failed, sessions, last_at}],
     incidents: {degraded, recovered}, damage: [{stream, segment, at_byte, kind, detail}],
     clock: {ahead: {stream: its latest ts, where that is ahead of now},
     back: [{stream, seq, ts, back_us}]} where one went back by more than clocks may differ}.
 
-    not_run: a decision on a call that never finished; for ask and deny that is the gate having its way.
+    not_run: a decision on a call that never finished;  heeded: an ask or deny whose action that session never ran after it.
     """
 
     def question(s: Summaries) -> Row:
@@ -221,7 +221,7 @@ def stats(home: str, *, now: int, notices: Notices = None) -> Row:
         gate = s.query(
             """SELECT verdict, rule, count(*) AS count, count(*) FILTER (outcome = 'failed') AS then_failed,
                 count(*) FILTER (outcome = 'ok') AS then_ok, count(*) FILTER (outcome NOT IN ('failed', 'ok', '')) AS then_other,
-                count(*) FILTER (outcome = '') AS not_run
+                count(*) FILTER (outcome = '') AS not_run, count(*) FILTER (followed = 'heeded') AS heeded
             FROM gate_outcomes GROUP BY verdict, rule ORDER BY count DESC, verdict, rule"""
         )
         incidents = counts("SELECT kind AS name, count(*) AS n FROM incidents")

@@ -370,10 +370,10 @@ def test_stats_tell_what_became_of_each_verdict(home: str) -> None:
     write(home, proposed("c1", "warn", "repeat", 0), action(1, "failed", 1, call="c1"))
     write(home, proposed("c2", "ask", "repeat", 2), proposed("c3", "allow", "override", 3), action(1, "ok", 4, call="c3"))
     stats = summaries.stats(home, now=NOW)
-    assert {(g["verdict"], g["rule"]): (g["then_failed"], g["then_ok"], g["not_run"]) for g in stats["gate"]} == {
-        ("warn", "repeat"): (1, 0, 0),
-        ("ask", "repeat"): (0, 0, 1),
-        ("allow", "override"): (0, 1, 0),
+    assert {(g["verdict"], g["rule"]): (g["then_failed"], g["then_ok"], g["not_run"], g["heeded"]) for g in stats["gate"]} == {
+        ("warn", "repeat"): (1, 0, 0, 0),
+        ("ask", "repeat"): (0, 0, 1, 1),
+        ("allow", "override"): (0, 1, 0, 0),
     }
     assert stats["overrides"] == 1
     assert stats["outcomes"] == {"failed": 1, "ok": 1}
