@@ -41,15 +41,21 @@ def _sets(files: list[Path] | None) -> list[Labelled]:
     return [labelled.read(labelled.OWN), *(labelled.read(path) for path in files or ())]
 
 
-def _embedders() -> list[Space | None]:
-    """Every way of recalling that is installed here: vectors where faiss is, and words alone."""
+def _embedders(model: Path | None = None, home: str = "") -> list[Space | None]:
+    """Every way of recalling that there is: the shipped table and a model where faiss is, and words alone.
+
+    model  a folder with another model's files;  home  of a log that may have chosen one
+    """
     from projectmem_projections import vectors
 
-    found: list[Space | None] = []
+    found: list[Space] = []
     if not vectors.available():
-        from projectmem_projections import embed
+        from projectmem_projections import embed, minilm
 
         found.append(embed.default())
+        extra: Space = minilm.Minilm(str(model)) if model else minilm.chosen(home)[0] if home else found[0]
+        if extra.model != found[0].model:
+            found.append(extra)
     return [*found, None]
 
 
@@ -58,6 +64,9 @@ def eval_recall(
     grow: Annotated[str, typer.Option("--grow", metavar="SIZES", help="Sizes of growing stores, e.g. 300,3000,10000.")] = "",
     filler: Annotated[
         list[Path] | None, typer.Option("--filler", metavar="FILE", help="Recorded calls that fill them (steps/*.jsonl.gz).")
+    ] = None,
+    model: Annotated[
+        Path | None, typer.Option("--model", metavar="DIR", help="A MiniLM model besides (model.onnx, vocab.txt).")
     ] = None,
     target: Target = 20,
     write: Annotated[Path | None, typer.Option("--write", metavar="FILE", help="Put the tables into a Markdown file.")] = None,
@@ -75,7 +84,7 @@ def eval_recall(
     sets = _sets(files)
     reports: dict[str, Any] = {}
     growths: dict[str, Any] = {}
-    for embedder in _embedders():
+    for embedder in _embedders(model):
         space = space_of(embedder)
         with output.Waiting(f"measuring {space}"):
             reports[space] = measure.report(sets, embedder, space, target)
@@ -127,7 +136,7 @@ def calibrate(files: Files = None, target: Target = 20, root: Root = "", as_json
     place = common.open_place(root)
     sets = labelled.together(_sets(files))
     models = []
-    for embedder in _embedders():
+    for embedder in _embedders(home=place.home):
         with output.Waiting(f"fitting {space_of(embedder)}"):
             models.append(fitting.fit(sets, embedder, space_of(embedder), target)[0])
     folder = glance.folder(place.home)
@@ -161,7 +170,7 @@ def audit_recall(root: Root = "", as_json: Json = False) -> None:
         facts = Facts()
         facts.apply(Follower(place.home))
         documents = [(d.id, d.searched) for d in facts.documents()]
-        embedder = _embedders()[0]
+        embedder = _embedders(home=place.home)[-2:][0]
         models = calibrations.load(glance.folder(place.home), None).calibration.models
         found: dict[str, Any] = audit.audit(documents, embedder, space_of(embedder), models)
     if as_json:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from projectmem_projections import calibrations, embed, evidence, lexical, structure
+from projectmem_projections import calibrations, embed, evidence, lexical, minilm, structure
 from projectmem_projections.alignment import Words, compare
 from projectmem_projections.calibration import BASE_COUNT, LEXICAL, RISE_MAX, Calibration, Model
 from projectmem_projections.searching import space_of
@@ -117,13 +117,14 @@ def test_a_calibration_survives_its_file_and_a_bad_one_is_passed_over_with_a_not
         assert "projectmem calibrate" in loaded.problems[0]
 
 
-def test_the_shipped_calibration_is_of_the_shipped_embedder_and_another_model_is_never_used_for_it() -> None:
+def test_the_shipped_calibrations_are_of_known_embedders_and_another_model_is_never_used_for_one() -> None:
     shipped = calibrations.shipped()
-    assert set(shipped) == {LEXICAL, space_of(embed.default())}
+    assert {LEXICAL, space_of(embed.default())} < set(shipped)
+    assert [space.split("/")[0] for space in shipped if space != LEXICAL] == [minilm.MODEL, embed.MODEL]
     calibration = Calibration(shipped)
     assert calibration.model("other/1234").space == LEXICAL
     assert set(shipped[LEXICAL].weights) == set(evidence.WORDY)
-    assert set(shipped[space_of(embed.default())].weights) == set(evidence.VECTORED)
+    assert all(set(model.weights) == set(evidence.VECTORED) for space, model in shipped.items() if space != LEXICAL)
 
 
 @pytest.mark.parametrize(
