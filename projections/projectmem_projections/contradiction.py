@@ -9,7 +9,7 @@ from __future__ import annotations
 from projectmem_projections import lexical
 
 SAME_PERCENT = 80  # shared neighbouring words: one statement twice
-ALIKE_PERCENT = 60  # shared words of the shorter: about the same thing
+ALIKE_PERCENT = 60  # shared words of the longer: about the same thing
 FEWEST_WORDS = 3  # shared words; fewer are no statement
 _DENIES = frozenset(
     "not no never don't dont doesn't isn't aren't cannot can't without avoid stop instead longer except unless".split()
@@ -30,7 +30,7 @@ def contradict(one: str, other: str) -> bool:
     a, b = _words(one), _words(other)
     topic = frozenset(lexical.tokens(" ".join(a))), frozenset(lexical.tokens(" ".join(b)))
     shared = topic[0] & topic[1]
-    if len(shared) < FEWEST_WORDS or len(shared) * 100 < ALIKE_PERCENT * min(len(t) for t in topic):
+    if len(shared) < FEWEST_WORDS or len(shared) * 100 < ALIKE_PERCENT * max(len(t) for t in topic):
         return False
     if bool(_DENIES & set(a)) != bool(_DENIES & set(b)):
         return True

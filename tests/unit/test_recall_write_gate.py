@@ -42,6 +42,14 @@ def test_contradictions(one: str, other: str) -> None:
         (OLD, "The test database listens on a socket"),
         ("Decision 1 about the parser module", "Decision 2 about the parser module"),
         ("Use uv to install packages", "Use ruff to format python"),
+        (
+            "docker system prune -af --volumes",
+            "OSError: No space left on device building images; docker system prune freed 40 GB",
+        ),
+        (
+            "tests/conftest.py - shared fixtures: db_session",
+            "pytest: fixture 'db_session' not found - conftest.py sat in tests/unit but the test that wants it lives in tests/api",
+        ),
         ("pytest needs redis on port 6379", "jest needs the mock server on port 3000"),
         ("", ""),
     ],
