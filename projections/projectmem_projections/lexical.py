@@ -42,24 +42,31 @@ _SUFFIXES = (
 
 # Scripts written without spaces: Hiragana, Katakana, Han (with extension A and compatibility), Hangul, Thai.
 _UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\u0e00-\u0e7f"
-_PATTERNS: list[re.Pattern[str]] = []
+_PATTERNS: dict[bool, tuple[re.Pattern[str], re.Pattern[str]]] = {}
 
 
-def _patterns() -> list[re.Pattern[str]]:
-    """Compiled on first use: importing this module must cost nothing."""
-    if not _PATTERNS:
-        _PATTERNS.append(re.compile(rf"[{_UNSPACED}]+|--?[a-zA-Z][\w-]*|[^\W{_UNSPACED}]+(?:[.-][^\W{_UNSPACED}]+)*"))
-        _PATTERNS.append(re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+|[^\W\d_a-zA-Z]+"))
-    return _PATTERNS
+def _patterns(ascii: bool) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Compiled on first use: importing this module must cost nothing. Those for ASCII text compile in a tenth of the time."""
+    if ascii not in _PATTERNS:
+        parts = r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+"
+        if ascii:
+            run = r"--?[a-zA-Z][\w-]*|\w+(?:[.-]\w+)*"
+        else:
+            run = rf"[{_UNSPACED}]+|--?[a-zA-Z][\w-]*|[^\W{_UNSPACED}]+(?:[.-][^\W{_UNSPACED}]+)*"
+            parts += r"|[^\W\d_a-zA-Z]+"
+        flags = re.ASCII if ascii else 0
+        _PATTERNS[ascii] = (re.compile(run, flags), re.compile(parts, flags))
+    return _PATTERNS[ascii]
 
 
 def tokens(text: str) -> list[str]:
     """The tokens of a text, in order and with repeats, at most TOKENS_MAX."""
-    if not text.isascii():
+    ascii = text.isascii()
+    if not ascii:
         import unicodedata
 
         text = unicodedata.normalize("NFKC", text)
-    run, part = _patterns()
+    run, part = _patterns(ascii)
     out: list[str] = []
     for word in run.findall(text):
         if word[0] > "\u0dff" and _is_unspaced(word[0]):

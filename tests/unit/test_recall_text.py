@@ -42,6 +42,11 @@ def test_tokens_are_total_and_bounded(text: str) -> None:
     assert len(lexical.tokens(text * 50)) <= lexical.TOKENS_MAX
 
 
+@given(st.text(st.characters(max_codepoint=127), max_size=120))
+def test_the_quick_way_for_ascii_gives_the_tokens_of_the_long_one(text: str) -> None:
+    assert lexical.tokens(text) == [t for t in lexical.tokens(text + " \u4e2d") if t != "\u4e2d"]
+
+
 def test_a_text_that_covers_the_query_scores_full_and_rare_words_weigh_more() -> None:
     texts = ["redis refused the connection", "the connection", "the weather"]
     postings, _ = lexical.invert([lexical.counts(t) for t in texts])

@@ -48,7 +48,7 @@ def test_contradictions(one: str, other: str) -> None:
         ),
         (
             "tests/conftest.py - shared fixtures: db_session",
-            "pytest: fixture 'db_session' not found - conftest.py sat in tests/unit but the test that wants it lives in tests/api",
+            "pytest: fixture 'db_session' not found - conftest.py sat in tests/unit but the test lives in tests/api; moved",
         ),
         ("pytest needs redis on port 6379", "jest needs the mock server on port 3000"),
         ("", ""),
