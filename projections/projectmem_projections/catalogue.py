@@ -8,6 +8,7 @@ the two together.
 from __future__ import annotations
 
 import re
+import sys
 import textwrap
 from dataclasses import dataclass
 
@@ -78,4 +79,4 @@ def page() -> str:
 
 
 if __name__ == "__main__":
-    print(page(), end="")
+    sys.stdout.write(page())

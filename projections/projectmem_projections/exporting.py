@@ -45,7 +45,7 @@ def export(home: str, target: str, format: str, *, now: int, notices: list[str] 
             counts = _write(summaries, aside, format, now)
             if os.path.isdir(target):
                 os.rmdir(target)
-            os.rename(aside, target)
+            shutil.move(aside, target)
         except (duckdb.IOException, duckdb.HTTPException) as error:
             raise ExportRefused(
                 f"the export could not be written to {target} ({error}): free space there, or name another"

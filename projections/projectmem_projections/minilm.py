@@ -65,7 +65,7 @@ def put(home: str, source: str, sha256: str = SHA256) -> str:
             shutil.copyfile(path, os.path.join(aside, path.name))
         revision = Minilm(aside).revision
         shutil.rmtree(folder(home), ignore_errors=True)
-        os.rename(aside, folder(home))
+        shutil.move(aside, folder(home))
     finally:
         shutil.rmtree(aside, ignore_errors=True)
     return revision
