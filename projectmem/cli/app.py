@@ -18,6 +18,7 @@ from projectmem.cli import (
     evaluating,
     forgetting,
     history,
+    importing,
     integrity,
     policies,
     reading,
@@ -53,6 +54,7 @@ def _root(
 
 PARTS = (
     setup,
+    importing,
     checking,
     recording,
     reading,

@@ -16,7 +16,7 @@ from projectmem.hook import entry
 
 FAILED, USAGE, COULD_NOT, BUG = 1, 2, 3, 70
 PATHS = [
-    ("init",), ("uninit",), ("hook",), ("doctor",), ("demo",), ("version",), ("check",), ("failures",), ("explain",),
+    ("init",), ("uninit",), ("import",), ("hook",), ("doctor",), ("demo",), ("version",), ("check",), ("failures",), ("explain",),
     ("summary",), ("recall",),
     ("stats",), ("sql",), ("export",), ("embedder",),
     ("pin",), ("snooze",), ("dispute",), ("supersede",), ("review",), ("feedback",), ("log",), ("replay",),

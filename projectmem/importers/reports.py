@@ -1,0 +1,115 @@
+"""Reads files that a person names: JUnit XML reports (what a test run in CI said) and mini-swe-agent's trajectories.
+
+Both are recorded as calls in the project's top folder, with the time that the file tells, else that of the file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import orjson
+
+from projectmem.errors import BadInputError
+from projectmem.hook.payload import call_of, exited
+from projectmem.importers.lines import Call, Counts, ended, payload_of, time_us
+
+MAX_BYTES = 256 << 20
+MAX_NAMED = 50  # failing tests whose names and messages are kept
+_COMMAND = re.compile(r"```(?:bash|sh|mswea_bash_command)\s*\n(.*?)\n?```", re.DOTALL)
+_CODE = re.compile(r"<returncode>\s*(-?\d{1,6})\s*</returncode>")
+_OUTPUT = re.compile(r"<output>\n?(.*?)\n?</output>", re.DOTALL)
+
+
+def reader(form: str, root: str, command: str) -> Callable[[Path, Counts], Iterator[Call]]:
+    """The reader of a format, for calls made in `root`. Raises BadInputError for what it cannot read."""
+    if form == "junit":
+        if not command.strip():
+            raise BadInputError('a JUnit report does not say what was run: add --command "pytest" (or what it was)')
+        return partial(_junit, root=root, command=command.strip())
+    if form == "mini-swe-agent":
+        return partial(_mini, root=root)
+    raise BadInputError(f"unknown format `{form}`: this version reads junit and mini-swe-agent")
+
+
+def _read(path: Path, counts: Counts) -> tuple[bytes, int]:
+    """(content, its time in us); nothing for a file that cannot be read, which is counted."""
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise OSError("too large")
+        return path.read_bytes(), path.stat().st_mtime_ns // 1000
+    except OSError:
+        counts.damaged += 1
+        return b"", 0
+
+
+def _junit(path: Path, counts: Counts, root: str, command: str) -> Iterator[Call]:
+    raw, written = _read(path, counts)
+    if not raw:
+        return
+    try:
+        top = ElementTree.fromstring(raw)  # noqa: S314 - expat since 2.4.1 refuses entities that blow up; nothing external is read
+    except ElementTree.ParseError:
+        counts.damaged += 1
+        return
+    cases = list(top.iter("testcase"))
+    failed = [case for case in cases if case.find("failure") is not None or case.find("error") is not None]
+    lines = [line for case in failed[:MAX_NAMED] for line in _told(case)]
+    suites = [suite for suite in top.iter("testsuite") if suite.get("timestamp")]
+    at = time_us(suites[0].get("timestamp")) if suites else 0
+    lines.append(f"{len(failed)} failed, {len(cases) - len(failed)} passed")
+    id = f"junit:{hashlib.sha256(raw).hexdigest()[:24]}"
+    call = call_of(payload_of(f"junit:{path.name}", root), "junit", "Bash", {"command": command}, id)
+    yield ended(exited(call, int(bool(failed)), "\n".join(lines)), at or written)
+
+
+def _told(case: ElementTree.Element) -> list[str]:
+    """A failing test as pytest names it, and what it said."""
+    what = case.find("failure")
+    what = what if what is not None else case.find("error")
+    file, name = case.get("file") or str(case.get("classname") or "").replace(".", "/"), case.get("name") or ""
+    message = (what.get("message") or what.text or "").strip().split("\n", 1)[0][:400] if what is not None else ""
+    return [f"FAILED {file}::{name} - {message}"]
+
+
+def _mini(path: Path, counts: Counts, root: str) -> Iterator[Call]:
+    raw, written = _read(path, counts)
+    if not raw:
+        return
+    try:
+        data = orjson.loads(raw)
+        messages = [m for m in data["messages"] if isinstance(m, dict)]
+    except (ValueError, KeyError, TypeError):
+        counts.damaged += 1
+        return
+    session, model = f"mini:{hashlib.sha256(raw).hexdigest()[:24]}", _model(data)
+    for number, (said, told) in enumerate(pairwise(messages)):
+        command, output = _COMMAND.search(_text(said)), _text(told)
+        code = _CODE.search(output)
+        if said.get("role") != "assistant" or command is None or code is None:
+            continue
+        call = call_of(
+            payload_of(session, root, model), "mini-swe-agent", "bash", {"command": command.group(1)}, f"{session}:{number}"
+        )
+        body = _OUTPUT.search(output)
+        yield ended(exited(call, int(code.group(1)), body.group(1) if body else output), written)
+
+
+def _model(data: dict[str, Any]) -> str:
+    info = data.get("info")
+    config = info.get("config") if isinstance(info, dict) else None
+    model = config.get("model") if isinstance(config, dict) else None
+    return str(model.get("model_name") or "") if isinstance(model, dict) else ""
+
+
+def _text(message: dict[str, Any]) -> str:
+    content = message.get("content")
+    if isinstance(content, list):
+        return "\n".join(part["text"] for part in content if isinstance(part, dict) and isinstance(part.get("text"), str))
+    return content if isinstance(content, str) else ""
