@@ -107,6 +107,7 @@ class Tools:
 
     def recall(self, query: str, k: Annotated[int, Field(ge=1, le=20)] = 5) -> Reply:
         """What the log knows about an error, command, file or question."""
+        from projectmem import policies
         from projectmem.recall import Memory, recall
 
         if len(query) > QUERY_MAX:
@@ -114,7 +115,14 @@ class Tools:
         with self._recalling:
             self._memory = self._memory or Memory(self.place.home)
             result = recall(
-                self.place.home, query, now=self.clock(), nonce=self.nonce(), k=k, scope=self.scope, memory=self._memory
+                self.place.home,
+                query,
+                now=self.clock(),
+                nonce=self.nonce(),
+                k=k,
+                scope=self.scope,
+                memory=self._memory,
+                policy=policies.recall_in_force(self.place),
             )
         note = self._remember(query, result.event_data(query))
         notes = [*result.notes, *([note] if note else [])]
@@ -144,10 +152,12 @@ class Tools:
         from projectmem.record import record
 
         data = self._payload(kind, text, issue, outcome, verifier)
+        heard: list[str] = []
         with self._writing:
-            event = record(self.place, KINDS[kind], data, now=self.clock(), origin="agent", actor=caller.actor())
+            event = record(self.place, KINDS[kind], data, now=self.clock(), origin="agent", actor=caller.actor(), notices=heard)
         name = f"{kind} {data['issue']}" if kind == "issue" else kind
-        return Reply.of(f"Recorded {name} as {event['id']}.", {"id": event["id"]})
+        said = "".join(f" Note: {remark}." for remark in heard)
+        return Reply.of(f"Recorded {name} as {event['id']}.{said}", {"id": event["id"]})
 
     def _payload(self, kind: str, text: str, issue: str, outcome: str, verifier: str) -> dict[str, Any]:
         from projectmem.record import find_issue, new_id, redacted

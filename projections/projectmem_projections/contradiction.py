@@ -9,7 +9,7 @@ from __future__ import annotations
 from projectmem_projections import lexical
 
 SAME_PERCENT = 80  # shared neighbouring words: one statement twice
-ALIKE_PERCENT = 60  # shared words of the longer: about the same thing
+ALIKE_PERCENT = 80  # shared words of the longer: about the same thing
 FEWEST_WORDS = 3  # shared words; fewer are no statement
 _DENIES = frozenset(
     "not no never don't dont doesn't isn't aren't cannot can't without avoid stop instead longer except unless".split()
@@ -28,14 +28,19 @@ def same(one: str, other: str) -> bool:
 def contradict(one: str, other: str) -> bool:
     """Whether two statements about the same thing cannot both hold."""
     a, b = _words(one), _words(other)
-    topic = frozenset(lexical.tokens(" ".join(a))), frozenset(lexical.tokens(" ".join(b)))
-    shared = topic[0] & topic[1]
-    if len(shared) < FEWEST_WORDS or len(shared) * 100 < ALIKE_PERCENT * max(len(t) for t in topic):
+    topics = [frozenset(lexical.tokens(" ".join(w for w in words if w not in _DENIES))) for words in (a, b)]
+    shared = topics[0] & topics[1]
+    if len(shared) < FEWEST_WORDS:
         return False
     if bool(_DENIES & set(a)) != bool(_DENIES & set(b)):
-        return True
+        return len(shared) * 100 >= ALIKE_PERCENT * max(map(len, topics))
     mine, theirs = _values(a), _values(b)
-    return any(theirs[place] != value for place, value in mine.items() if place in theirs)
+    differ = {place for place in mine if theirs.get(place, mine[place]) != mine[place]}
+    # Everything else must be the same: `api listens on port 80` says nothing about `web listens on port 81`.
+    rest = [
+        t - set(lexical.tokens(" ".join(values[p] for p in differ))) for t, values in zip(topics, (mine, theirs), strict=True)
+    ]
+    return bool(differ) and rest[0] == rest[1]
 
 
 def _values(words: list[str]) -> dict[tuple[str, str], str]:

@@ -63,6 +63,14 @@ def test_the_tools_are_few_and_their_definitions_small(place: Place) -> None:
     assert all(tool.output_schema and tool.description for tool in tools)
 
 
+def test_a_note_that_contradicts_is_held_and_the_agent_hears_it(place: Place) -> None:
+    async def steps(client: Any) -> Any:
+        await call(client, "record", kind="note", text="The staging database listens on port 5433")
+        return await call(client, "record", kind="note", text="The staging database listens on port 5432")
+
+    assert "held until a person has decided" in str(talk(server(place), steps))
+
+
 def test_what_is_recorded_is_recalled_with_the_origin_agent(place: Place) -> None:
     async def act(client: Client) -> list[Answer]:
         return [

@@ -50,6 +50,8 @@ def test_contradictions(one: str, other: str) -> None:
             "tests/conftest.py - shared fixtures: db_session",
             "pytest: fixture 'db_session' not found - conftest.py sat in tests/unit but the test lives in tests/api; moved",
         ),
+        ("job 1 listens on port 5001", "job 2 listens on port 5002"),
+        ("the api service listens on port 80", "the web service listens on port 81"),
         ("pytest needs redis on port 6379", "jest needs the mock server on port 3000"),
         ("", ""),
     ],
