@@ -67,7 +67,7 @@ class Experience:
         self.recalls: dict[Order, Recalled] = {}
         self.outcomes: dict[str, dict[Order, tuple[str, str]]] = {}  # session -> order -> (passed | failed | broke, action key)
         self.said: dict[str, dict[Order, int]] = {}  # memory or recall event -> order -> reward
-        self.names: dict[str, str] = {}  # id of an event that was shown, or of a recall -> memory, or the recall's own id
+        self.names: dict[str, str] = {}  # id of an event that was shown -> its memory, where that has another name
 
     def apply(self, event: Event, data: Mapping[str, Any], order: Order) -> None:
         """Fold one event in; others than those above are skipped."""
@@ -84,7 +84,8 @@ class Experience:
     def _recalled(self, event: Event, data: Mapping[str, Any], order: Order) -> None:
         items = [i for i in data.get("items") or () if isinstance(i, dict) and isinstance(i.get("id"), str)]
         for item in items:
-            self.names[item["id"]] = _item(item)
+            if _item(item) != item["id"]:
+                self.names[item["id"]] = _item(item)
         decided = data.get("controller")
         decided = decided if isinstance(decided, dict) else {}
         told = data.get("profile")
@@ -92,7 +93,6 @@ class Experience:
         names = (*(_item(item) for item in items), *told)
         action, state = str(decided.get("action", "")), str(decided.get("state", ""))
         self.recalls[order] = Recalled(order, _session(event), names, action, state, str(data.get("surface", "")))
-        self.names[str(event.get("id", ""))] = str(event.get("id", ""))
 
     def _finished(self, event: Event, data: Mapping[str, Any], order: Order) -> None:
         outcome, key = data.get("outcome"), data.get("failed_key") or data.get("key")
@@ -181,6 +181,7 @@ class Experience:
         """Everything that later events may still need, as JSON: the newest recalls, and what speaks of them."""
         kept = [self.recalls[o] for o in sorted(self.recalls)[-RECALLS_KEPT:]]
         sessions = {r.session for r in kept}
+        shown = {name for r in kept for name in r.items}
         oldest = kept[0].order if kept else NEVER
         return {
             "recalls": [[list(r.order), r.session, list(r.items), r.action, r.state, r.surface] for r in kept],
@@ -196,7 +197,7 @@ class Experience:
                 for target, found in sorted(self.said.items())
                 for order, reward in sorted(found.items())
             ],
-            "names": dict(sorted(self.names.items())),
+            "names": {id: name for id, name in sorted(self.names.items()) if name in shown or id in self.said},
         }
 
     def add(self, other: Experience) -> None:

@@ -88,6 +88,14 @@ def test_every_interleaving_and_a_state_halfway_give_the_same_values() -> None:
 def test_the_state_is_bounded() -> None:
     many = experience(*(recalled(i, f"d{i}", session=f"s{i}") for i in range(1, RECALLS_KEPT + 50)))
     assert len(many.to_state()["recalls"]) == RECALLS_KEPT
+    failures = [{"id": f"e{i}", "type": "failure", "key": f"k{i}"} for i in range(RECALLS_KEPT + 50)]
+    many = experience(*(event("recall.decided", i, f"s{i}", items=[f]) for i, f in enumerate(failures, 1)))
+    assert len(many.to_state()["names"]) == RECALLS_KEPT
+
+
+def test_a_dispute_of_an_event_reaches_the_memory_that_it_was_shown_as() -> None:
+    shown = event("recall.decided", 2, items=[{"id": "e1", "type": "failure", "key": "k"}])
+    assert learned(shown, event("record.disputed", 3, record="e1", key="k"))["k"].value == -3_000
 
 
 def test_a_session_knows_what_it_was_shown_since_it_started() -> None:
