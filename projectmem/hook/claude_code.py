@@ -10,6 +10,7 @@ Facts measured on the real client (2.1.332), each pinned by a test against it:
 
 from __future__ import annotations
 
+from projectmem.hook import nested
 from projectmem.hook.payload import begun, call_of, checked, text_of
 
 TYPE_CHECKING = False
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from projectmem.hook.payload import Call, Payload
 
 HARNESS = "claude-code"
+refuses = nested.refuses
 BATCHES = WARNS_BEFORE = True
 PRE, FAILURE, BATCH = "PreToolUse", "PostToolUseFailure", "PostToolBatch"
 PROMPT, START, END = "UserPromptSubmit", "SessionStart", "SessionEnd"
@@ -75,24 +77,12 @@ def answer(payload: Payload, decision: Decision) -> dict[str, Any] | None:
         return None
     if verdict == "warn":
         return context(payload.event, decision.reason)
-    permission = "ask" if verdict == "ask" and decision.by == "person" else "deny"
-    return {
-        "hookSpecificOutput": {
-            "hookEventName": payload.event,
-            "permissionDecision": permission,
-            "permissionDecisionReason": decision.reason or "projectmem refused this call (no reason was given)",
-        }
-    }
-
-
-def refuses(reply: Mapping[str, Any] | None) -> bool:
-    """Whether an answer keeps the call from running (and not merely asks a person)."""
-    return bool(reply) and (reply or {}).get("hookSpecificOutput", {}).get("permissionDecision") == "deny"
+    return nested.refusal(payload.event, decision, asks=True)
 
 
 def context(event: str, text: str) -> dict[str, Any] | None:
     """Text for the model beside what happens anyway; None for no text."""
-    return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}} if text else None
+    return nested.text(event, text)
 
 
 def with_message(reply: dict[str, Any] | None, message: str) -> dict[str, Any]:

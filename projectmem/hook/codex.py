@@ -11,6 +11,7 @@ Facts measured on the real client (0.171.0), each pinned by a test against it or
 
 from __future__ import annotations
 
+from projectmem.hook import nested
 from projectmem.hook.payload import begun, call_of, checked, errored, exited, read_tail, text_of
 
 TYPE_CHECKING = False
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from projectmem.hook.payload import Answer, Call, Payload
 
 HARNESS = "codex"
+refuses = nested.refuses
 BATCHES, WARNS_BEFORE = False, True
 PRE, POST, PROMPT, START, STOP, END = "PreToolUse", "PostToolUse", "UserPromptSubmit", "SessionStart", "Stop", "SessionEnd"
 # Event -> timeout in seconds. Codex gives the end of a session 3 at most.
@@ -147,21 +149,12 @@ def answer(payload: Payload, decision: Decision) -> Answer:
         return None
     if decision.verdict == "warn":
         return context(payload.event, decision.reason)
-    reason = decision.reason or "projectmem refused this call (no reason was given)"
-    said = {"hookEventName": payload.event, "permissionDecision": "deny", "permissionDecisionReason": reason}
-    return {"hookSpecificOutput": said}
-
-
-def refuses(reply: Mapping[str, Any] | None) -> bool:
-    """Whether an answer keeps the call from running."""
-    return bool(reply) and (reply or {}).get("hookSpecificOutput", {}).get("permissionDecision") == "deny"
+    return nested.refusal(payload.event, decision, asks=False)
 
 
 def context(event: str, text: str) -> Answer:
     """Text for the model beside what happens anyway; None for no text, or at an event that takes none."""
-    return (
-        {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}} if text and event in _TAKES_CONTEXT else None
-    )
+    return nested.text(event, text) if event in _TAKES_CONTEXT else None
 
 
 def with_message(reply: Answer, message: str) -> Answer:

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+from projectmem.hook import nested
 from projectmem.hook.payload import (
     begun,
     call_of,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from projectmem.hook.payload import Answer, Call, Payload
 
 HARNESS = "droid"
+refuses = nested.refuses
 BATCHES = WARNS_BEFORE = False
 PRE, POST, PROMPT, START, STOP, END = "PreToolUse", "PostToolUse", "UserPromptSubmit", "SessionStart", "Stop", "SessionEnd"
 EVENTS = {PRE: 10, POST: 10, PROMPT: 10, START: 15, STOP: 10, END: 5}  # -> timeout in seconds
@@ -109,20 +111,12 @@ def answer(payload: Payload, decision: Decision) -> Answer:
     """What Droid is told of a decision; None says nothing, which allows. A warning is given after a call."""
     if decision.verdict in ("allow", "warn"):
         return None
-    reason = decision.reason or "projectmem refused this call (no reason was given)"
-    said = {"hookEventName": payload.event, "permissionDecision": "deny", "permissionDecisionReason": reason}
-    return {"hookSpecificOutput": said}
-
-
-def refuses(reply: Mapping[str, Any] | None) -> bool:
-    """Whether an answer keeps the call from running."""
-    return bool(reply) and (reply or {}).get("hookSpecificOutput", {}).get("permissionDecision") == "deny"
+    return nested.refusal(payload.event, decision, asks=False)
 
 
 def context(event: str, text: str) -> Answer:
     """Text for the model beside what happens anyway; None for no text, or at an event that takes none."""
-    takes = event in (POST, PROMPT, START)
-    return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}} if text and takes else None
+    return nested.text(event, text) if event in (POST, PROMPT, START) else None
 
 
 def with_message(reply: Answer, message: str) -> Answer:

@@ -10,6 +10,7 @@ Facts measured on the real client (0.61.0), each pinned by a test against it or 
 
 from __future__ import annotations
 
+from projectmem.hook import nested
 from projectmem.hook.payload import begun, call_of, checked, errored, exited, head_and_tail, number_after, text_of, unnamed
 
 TYPE_CHECKING = False
@@ -95,9 +96,7 @@ def refuses(reply: Mapping[str, Any] | None) -> bool:
 
 def context(event: str, text: str) -> Answer:
     """Text for the model beside what happens anyway; None for no text, or at an event that takes none."""
-    return (
-        {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}} if text and event in _TAKES_CONTEXT else None
-    )
+    return nested.text(event, text) if event in _TAKES_CONTEXT else None
 
 
 def with_message(reply: Answer, message: str) -> Answer:

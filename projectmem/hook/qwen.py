@@ -7,12 +7,12 @@
 
 from __future__ import annotations
 
+from projectmem.hook import nested
 from projectmem.hook.gemini import answered, shell
 from projectmem.hook.payload import begun, call_of, checked, errored, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from typing import Any
 
     from projectmem_gate.model import Decision
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from projectmem.hook.payload import Answer, Payload
 
 HARNESS = "qwen"
+refuses = nested.refuses
 BATCHES = WARNS_BEFORE = False
 PRE, POST, FAILURE = "PreToolUse", "PostToolUse", "PostToolUseFailure"
 PROMPT, START, END = "UserPromptSubmit", "SessionStart", "SessionEnd"
@@ -53,21 +54,12 @@ def answer(payload: Payload, decision: Decision) -> Answer:
     """
     if decision.verdict in ("allow", "warn"):
         return None
-    permission = "ask" if decision.verdict == "ask" and decision.by == "person" else "deny"
-    reason = decision.reason or "projectmem refused this call (no reason was given)"
-    said = {"hookEventName": payload.event, "permissionDecision": permission, "permissionDecisionReason": reason}
-    return {"hookSpecificOutput": said}
-
-
-def refuses(reply: Mapping[str, Any] | None) -> bool:
-    """Whether an answer keeps the call from running."""
-    return bool(reply) and (reply or {}).get("hookSpecificOutput", {}).get("permissionDecision") == "deny"
+    return nested.refusal(payload.event, decision, asks=True)
 
 
 def context(event: str, text: str) -> Answer:
     """Text for the model beside what happens anyway; None for no text, or at an event that takes none."""
-    takes = event not in (PRE, END)
-    return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}} if text and takes else None
+    return nested.text(event, text) if event not in (PRE, END) else None
 
 
 def with_message(reply: Answer, message: str) -> Answer:
