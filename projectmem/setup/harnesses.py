@@ -240,7 +240,7 @@ HARNESSES: dict[str, Harness] = {
         "Factory Droid", "droid", ("", "~/.factory"), ".factory/settings.json", "settings.json", groups=_droid, comments=True,
         proof="the real client, 0.215.0",
     ),
-    "cline": Scripts("Cline", "cline", ("", "~/.cline"), ".cline/hooks", "hooks", cline.EVENTS, "captured payloads, 3.0.65"),
+    "cline": Scripts("Cline", "cline", ("", "~/.cline"), ".cline/hooks", "hooks", cline.EVENTS, "the real client, 3.0.65"),
     "pi": Harness(
         "pi", "pi", ("PI_CODING_AGENT_DIR", "~/.pi/agent"), ".pi/extensions/projectmem.ts", "extensions/projectmem.ts",
         text=pi_extension.text, started=lambda source: node_bridge.started(source, pi.EVENTS),

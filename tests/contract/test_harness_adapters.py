@@ -94,6 +94,16 @@ def test_captured_failures_and_successes_are_told_apart(shared: Path, name: str)
     assert [c["is_error"] for c in reads] == [False] * (name not in ("pi", "openhands"))
 
 
+def test_cline_s_commands_are_the_same_action_as_any_other_harness_s(hooked: Any) -> None:
+    """Its list holds whole command lines: what fails in Codex is known in Cline."""
+    other = Told(hooked, "codex")
+    call = other.call(BUILD)
+    other.before(call)
+    other.after(call, 1, ERROR)
+    told = Told(hooked, "cline")
+    assert BUILD in json.dumps(told.before(told.call(BUILD), "two"))
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_fail_then_told_in_a_new_session_then_mended_then_silent(hooked: Any, name: str) -> None:
     """The main job in each harness's own words; a warning that cannot be given before the call comes with its result."""

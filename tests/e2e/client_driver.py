@@ -49,8 +49,20 @@ def play(spec: Spec) -> dict[str, Any]:
             os.killpg(client.pid, 9)
         except ProcessLookupError:
             pass
+        _end_daemons(spec["work"])
         server.shutdown()
     return {"returncode": client.returncode, "stdout": out.decode("utf-8", "replace"), "stderr": err.decode("utf-8", "replace")}
+
+
+def _end_daemons(work: str) -> None:
+    """End what the client left running for this very folder (Cline's hub): its command line names it."""
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (entry / "cmdline").read_bytes().decode("utf-8", "replace").split("\0")
+        except OSError:
+            continue
+        if work in words and "--cline-hub-daemon" in words:
+            os.kill(int(entry.name), 15)
 
 
 if __name__ == "__main__":

@@ -122,5 +122,28 @@ def pi(spec: Spec, home: Path, url: str) -> Started:
     return ["-p", "--mode", "json", "--provider", "scripted", "--model", "scripted", "go on"], {}
 
 
+def cline(spec: Spec, home: Path, url: str) -> Started:
+    """Cline."""
+    settings = {"provider": "openai-compatible", "apiKey": "dummy", "model": "scripted", "baseUrl": f"{url}/v1"}
+    kept = {"settings": settings, "updatedAt": "2026-01-01T00:00:00.000Z", "tokenSource": "manual"}
+    data = {"version": 1, "lastUsedProvider": "openai-compatible", "modes": {}, "providers": {"openai-compatible": kept}}
+    _merge(home / ".cline" / "data" / "settings" / "providers.json", data)
+    argv = [
+        "--json",
+        "--auto-approve",
+        "true",
+        "-P",
+        "openai-compatible",
+        "-k",
+        "dummy",
+        "-m",
+        "scripted",
+        "-c",
+        spec["work"],
+        "go on",
+    ]
+    return argv, {"OPENAI_BASE_URL": f"{url}/v1", "OPENAI_API_KEY": "dummy"}
+
+
 COMMANDS = {"claude": claude, "codex": codex, "gemini": gemini, "qwen": qwen, "copilot": copilot, "opencode": opencode}
-COMMANDS |= {"droid": droid, "pi": pi}
+COMMANDS |= {"droid": droid, "pi": pi, "cline": cline}

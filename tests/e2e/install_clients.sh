@@ -12,6 +12,7 @@ declare -A packages=(
   [copilot]=@github/copilot@1.0.102
   [opencode]=opencode-ai@1.18.33
   [droid]=droid@0.215.0
+  [cline]=cline@3.0.65
   [pi]=@mariozechner/pi-coding-agent@0.73.1
 )
 base=$1
