@@ -172,7 +172,7 @@ def _now(row: Standing, now: int) -> list[str]:
         lines.append(f"  {verdict}: it {MEANING[verdict]}")
         lines.append(_rule(decision.rule))
     if decision.odds >= 0:
-        lines.append(f"  chance that it fails again: {decision.odds // 10} %{_chance(row, now)}")
+        lines.append(f"  how likely it is to fail again: {decision.odds // 10} %{_chance(row, now)}")
     if decision.expires_at:
         lines.append(
             f"  lapses {output.when(decision.expires_at)} ({output.ago(decision.expires_at, now)}), or as soon as it succeeds"

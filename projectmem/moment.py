@@ -174,7 +174,7 @@ def _chance(
 ) -> list[str]:
     if decision.odds < 0:
         return []
-    lines = ["How likely it fails again", f"  {decision.odds // 10} %"]
+    lines = ["How likely it is to fail again", f"  {decision.odds // 10} %"]
     if record.fix:
         return [*lines[:1], f"{lines[1]}: that of an edit that did not help before", ""]
     from projectmem_gate import freshness, odds

@@ -7,7 +7,6 @@ Only `git mv` counts, without force: it refuses to overwrite. A plain `mv x y` m
 from __future__ import annotations
 
 from projectmem_gate.hints import runs
-from projectmem_gate.paths import MOVES_FOLLOWED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
 TYPE = "move"  # of the effect; its subject is both names
 BETWEEN = "\t"
 MOVES_MAX = 256  # newest kept
+MOVES_FOLLOWED = 16  # of one file
 
 
 def effects(roots: Roots, cwd: str, operands: Sequence[str], flags: Sequence[str]) -> list[tuple[str, str]]:

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from posixpath import normpath
 
+from projectmem_gate.moves import MOVES_FOLLOWED
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-MOVES_FOLLOWED = 16  # of one file
 UNKNOWN = "?"  # first character of a working directory that only the shell could know, e.g. "?$DIR"
 
 

@@ -42,7 +42,7 @@ def test_a_warning_is_told_whole() -> None:
         "What it matched (the very same call)\n  failed 60 s ago: build (a build, a linter or a type check failed), exit 2",
         "  error: TS2304: Cannot find name",
         "What changed since\n  Nothing that could mend it: ",
-        "How likely it fails again\n  93 %, made of: 93 % for build",
+        "How likely it is to fail again\n  93 %, made of: 93 % for build",
         "  93 % of the 2 s it took = 1 s at stake; an ask pays from 30 s",
         "  warn: it lets the call run",
         "  not less: 93 % is over the 40 % from which it speaks",

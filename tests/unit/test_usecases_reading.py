@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from projectmem_logs.store import init_home
 
-from projectmem import explain, failures, logview, lookup, output, record, stats, writing
+from projectmem import explain, failures, logview, lookup, moment, output, record, stats, writing
 from projectmem.errors import BadInputError, NotFoundError
 from projectmem.place import Place
 
@@ -121,8 +121,8 @@ def test_one_failed_chain_is_one_row(world: World) -> None:
 @pytest.mark.parametrize("rule", ["", "related", "repeat.flaky", "observe.repeat", "override"])
 def test_a_rule_of_the_gate_is_not_laid_at_a_person_s_door(rule: str) -> None:
     """Only what a person made is called so; an allow comes by no rule."""
-    assert "a person made" not in explain._rule(rule)
-    assert "a person made" in explain._rule("rule.no-force-push")
+    assert "a person made" not in moment.rule(rule)
+    assert "a person made" in moment.rule("rule.no-force-push")
 
 
 def test_explain_a_failure_answers_what_a_newcomer_asks(world: World) -> None:
@@ -132,7 +132,7 @@ def test_explain_a_failure_answers_what_a_newcomer_asks(world: World) -> None:
     for wanted in (
         "make build", "exit 1", "claude-code, m1", "60 min ago", "build", "SyntaxError in price.py", "price.py:2",
         "What the gate says now",
-        "chance that it fails again", "lapses", "the agent reads", "Has anything changed since?",
+        "how likely it is to fail again", "lapses", "the agent reads", "Has anything changed since?",
         "failed 1 time since it last worked",
         "state: open", "projectmem dispute", "worth trying again",
     ):  # fmt: skip

@@ -223,13 +223,13 @@ def test_a_decision_is_explained(agent: Agent) -> None:
     for wanted in (
         "make build",
         "What the gate said",
-        "chance that it fails again",
+        "How likely it is to fail again",
         "the agent read",
-        f"engine {ENGINE}",
+        f"Engine {ENGINE}, policy",
         "replay --verify",
     ):
         assert wanted in text, wanted
-    assert proposed["data"]["decision"]["record"] in text
+    assert f"recorded as {proposed['data']['decision']['record'][:18]}" in text
 
 
 def test_a_loop_of_one_failing_command_is_asked_about(tmp_path: Path) -> None:
