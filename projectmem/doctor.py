@@ -121,7 +121,7 @@ def _parity(place: Place, every: bool) -> Iterator[Check]:
 
 
 def _snapshot(place: Place) -> Iterator[Check]:
-    from projectmem_logs.store import LogStore
+    from projectmem_logs.store import heads
     from projectmem_projections.errors import ProjectionError
     from projectmem_projections.snapshot import Snapshot
 
@@ -131,7 +131,7 @@ def _snapshot(place: Place) -> Iterator[Check]:
         return
     try:
         with Snapshot(path) as state:
-            cursor, head = state.cursor(), LogStore(place.home).head()
+            cursor, head = state.cursor(), {stream: seq for stream, (seq, _) in heads(place.home).items()}
     except ProjectionError as exc:
         yield Check("snapshot", FAIL, str(exc), "run `projectmem rebuild`")
         return

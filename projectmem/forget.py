@@ -204,15 +204,16 @@ def _request(place: Place, plan: Mapping[str, Any], wanted: Selector, ids: list[
     for spelling in (*wanted.spellings(), *([wanted.path] if wanted.path else [])):
         reason = reason.replace(spelling, mark)
     actor = {**plan["actor"], "origin": plan["origin"]}
-    for start in range(0, len(ids), CHUNK):
-        data = {
-            "selector": redactor.text(wanted.describe(mark)),
-            "ids": ids[start : start + CHUNK],
-            "reason": redactor.text(reason)[:500],
-            "calls": plan["calls"],
-        }
-        draft = {"kind": "erasure.requested", "at": now, "actor": actor, "causes": [], "data": data}
-        LogStore(place.home, project=place.project, wait_ms=LOCK_WAIT_MS).append([draft], now=now)
+    with LogStore(place.home, project=place.project, wait_ms=LOCK_WAIT_MS) as store:
+        for start in range(0, len(ids), CHUNK):
+            data = {
+                "selector": redactor.text(wanted.describe(mark)),
+                "ids": ids[start : start + CHUNK],
+                "reason": redactor.text(reason)[:500],
+                "calls": plan["calls"],
+            }
+            draft = {"kind": "erasure.requested", "at": now, "actor": actor, "causes": [], "data": data}
+            store.append([draft], now=now)
 
 
 def _everywhere(place: Place, wanted: Selector, asked: Mapping[str, str], betraying: set[str], now: int) -> Outcome:

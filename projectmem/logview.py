@@ -56,9 +56,9 @@ def _read(place: Place, kinds: tuple[str, ...], since: int, limit: int, problems
 
 def _tail(place: Place, limit: int) -> dict[str, int]:
     """Where to start so that at least the newest `limit` events are read, without reading the whole log."""
-    from projectmem_logs.store import LogStore
+    from projectmem_logs.store import heads
 
-    return {stream: max(0, seq - limit) for stream, seq in LogStore(place.home).head().items()}
+    return {stream: max(0, seq - limit) for stream, (seq, _) in heads(place.home).items()}
 
 
 def matches(kind: str, wanted: tuple[str, ...]) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +21,7 @@ from .digest import sha256_hex
 from .envelope import check_line, parse, undress
 from .erasure import tombstone
 from .errors import ErasureError
+from .locking import Held
 from .selecting import Selector, derived, sources
 from .tail import read_position, segments, streams
 from .upcasting import current
@@ -216,12 +218,13 @@ def _erase_stream(home: str, stream: str, wanted: Mapping[str, str], selector: S
     for name in names:
         path = os.path.join(folder, name)
         last = name == names[-1]
-        was_sealed = files.is_sealed(os.stat(path).st_mode)
-        if _needs(path, wanted, selector):
-            files.replace(path, _pieces(_erased_lines(path, wanted, selector, at, reached)))
-            reached.segments += 1
-        if was_sealed or not last:
-            files.seal_file(path)  # the new file is writable; that of an earlier run that stopped here, too
+        with Held(path, LOCK_WAIT_MS):  # its sidecar could be removed by somebody
+            was_sealed = files.is_sealed(os.stat(path).st_mode)
+            if _needs(path, wanted, selector):
+                files.replace(path, _pieces(_erased_lines(path, wanted, selector, at, reached)))
+                reached.segments += 1
+            if was_sealed or not last:
+                files.seal_file(path)  # the new file is writable; that of an earlier run that stopped here, too
 
 
 def _needs(path: str, wanted: Mapping[str, str], selector: Selector) -> bool:
@@ -299,7 +302,7 @@ def _erase_spooled(home: str, name: str, wanted: Mapping[str, str], selector: Se
     """Take drafts out of a waiting file, under the lock of the stream it would go to."""
     path = os.path.join(home, "spool", name)
     stream = _stream_of(home, name.partition("-")[0])
-    with _Lock(home, stream or "spool"):
+    with _Lock(home, stream or "spool"), _end_held(home, stream):
         try:
             raw = files.read(path)
         except FileNotFoundError:
@@ -321,6 +324,13 @@ def _erase_spooled(home: str, name: str, wanted: Mapping[str, str], selector: Se
             return
         body = canonical({**found, "drafts": [d for d, _ in keep], "ids": [i for _, i in keep]})
         files.replace(path, sha256_hex(body).encode() + b" " + body + b"\n")
+
+
+def _end_held(home: str, stream: str) -> Held | nullcontext[None]:
+    """The lock of the segment that whatever waits in the spool would go to."""
+    folder = os.path.join(home, "log", stream)
+    names = segments(folder) if stream else []
+    return Held(os.path.join(folder, names[-1]), LOCK_WAIT_MS) if names else nullcontext()
 
 
 def _spool_file(path: str) -> dict[str, Any] | None:

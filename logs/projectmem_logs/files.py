@@ -90,6 +90,11 @@ def open_append(path: str, *, create: bool = False) -> int:
     return os.open(path, flags | os.O_CREAT | os.O_EXCL if create else flags, 0o600)
 
 
+def open_read(path: str) -> int:
+    """A descriptor for reading, or for the lock of a file that is only replaced."""
+    return os.open(path, os.O_RDONLY | _BASE)
+
+
 def write_all(fd: int, data: bytes) -> None:
     """One write; a short one is followed up until the rest is in or the system says why not (ENOSPC, EIO)."""
     done = os.write(fd, data)

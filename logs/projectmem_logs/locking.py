@@ -7,6 +7,7 @@ moment; then the segment's own lock keeps them apart. A store that lives on keep
 from __future__ import annotations
 
 from . import files
+from .errors import LogError
 
 
 class StreamLock:
@@ -69,3 +70,32 @@ def loosen(fd: int) -> None:
     """Give a segment's lock back."""
     if not files.MANDATORY:
         files.release(fd)
+
+
+class Held:
+    """Nobody appends to the segment at `path` inside, whatever became of its stream's sidecar: for whoever replaces it. An
+    appender that waited for this lock sees that another file is at `path` now, and looks again.
+
+    Raises LogError where another process holds it for longer than `wait_ms`, OSError. On Windows nothing is done: see `grip`.
+    """
+
+    def __init__(self, path: str, wait_ms: int) -> None:
+        self._path, self._wait_ms, self._fd = path, wait_ms, -1
+
+    def __enter__(self) -> None:
+        while not files.MANDATORY:
+            self._fd = files.private(files.open_read(self._path))
+            try:
+                if not files.grip(self._fd, self._wait_ms):
+                    raise LogError(f"another process keeps writing to {self._path}; try again")
+                if files.is_at(files.inode_of(self._fd), self._path):
+                    return
+            except BaseException:
+                self.__exit__()
+                raise
+            self.__exit__()  # it was replaced while we waited
+
+    def __exit__(self, *_: object) -> None:
+        if self._fd >= 0:
+            fd, self._fd = self._fd, -1
+            files.close(fd)

@@ -17,6 +17,7 @@ from . import files
 from .digest import sha256_hex
 from .envelope import BOM, Line, check_line, undress
 from .errors import LogError
+from .locking import Held
 from .recovery import TORN, UNTERMINATED, joins
 from .store import SELF, LogStore
 from .tail import first_seq, read_tail, segments, streams
@@ -232,12 +233,17 @@ def _do(home: str, step: Step, done: Done, now: int, store: LogStore | None) -> 
         if step.kind == "move":
             _move(home, step.path, done)
             return
-        facts = _change(home, step, done)
+        with Held(step.path, LOCK_WAIT_MS):  # that sidecar could be removed by somebody
+            facts = _change(home, step, done)
     finally:
         files.unlock(fd)
     if facts:
         draft = {"kind": "log.recovered", "actor": {**SELF, "origin": "observed"}, "data": {**facts, "why": step.what}}
-        (store or LogStore(home)).append([draft], now=now)
+        if store is not None:
+            store.append([draft], now=now)
+            return
+        with LogStore(home) as own:
+            own.append([draft], now=now)
 
 
 def _change(home: str, step: Step, done: Done) -> dict[str, object]:

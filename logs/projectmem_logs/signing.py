@@ -61,6 +61,8 @@ def sign(home: str, path: str) -> tuple[list[Tree], list[Note]]:
     Raises CheckpointError when the log does not hold what this key signed before: then nothing is signed.
     """
     project = project_id(home)
+    if os.path.exists(path):
+        load_key(path)  # before there is a lock: nothing is left beside a file that is no key
     lock = files.lock(f"{path}.lock", LOCK_WAIT_MS)
     if lock is None:
         raise CheckpointError(f"another process is signing with {path}: try again")

@@ -38,7 +38,8 @@ SELF = {"agent": "", "harness": "projectmem", "model": "", "origin": "observed",
 
 
 class LogStore:
-    """Appends to this machine's stream of the log in `home`. Safe across processes and threads.
+    """Appends to this machine's stream of the log in `home`. Safe across processes and threads. `close` it, or use it as
+    `with LogStore(home) as store`: it keeps descriptors open.
 
     notices      what the last append found and did besides (healed, quarantined, moved to a new stream, drained), for people
     after_error  what the last `after` callback raised, if anything; the append stands
@@ -136,6 +137,12 @@ class LogStore:
             if self._pid == os.getpid():
                 self._forget()
                 self._lock.close()
+
+    def __enter__(self) -> LogStore:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def _forget(self) -> None:
         """Trust nothing remembered about the segment, and close it."""

@@ -62,9 +62,9 @@ def log(
 
 
 def _heads(home: str) -> dict[str, int]:
-    from projectmem_logs.store import LogStore
+    from projectmem_logs.store import heads
 
-    return LogStore(home).head()
+    return {stream: seq for stream, (seq, _) in heads(home).items()}
 
 
 def _follow(home: str, heads: dict[str, int], kinds: tuple[str, ...], as_json: bool) -> None:

@@ -296,6 +296,17 @@ def test_a_crash_between_remembering_and_giving_out_never_allows_a_second_histor
     assert str(log.count).encode() in Path(path + ".signed").read_bytes()
 
 
+def test_nothing_is_left_beside_a_file_that_is_no_key(log: Log, tmp_path: Path) -> None:
+    """`--key` with a wrong name, perhaps in somebody's sources, makes no lock there."""
+    path = tmp_path / "sources" / "module.py"
+    path.parent.mkdir()
+    path.write_text("no key")
+    path.chmod(0o600)
+    with pytest.raises(CheckpointError, match=r"module\.py"):
+        signing.sign(log.home, str(path))
+    assert os.listdir(path.parent) == ["module.py"]
+
+
 def test_a_key_that_others_can_read_is_not_used(log: Log) -> None:
     """Nor is one overwritten, nor a damaged memory passed over."""
     path = signing.default_key(log.home)

@@ -417,3 +417,19 @@ def test_the_hook_s_modules_import_nothing_slow() -> None:
     allowed = {"os", "os.path", "posixpath", "ntpath", "genericpath", "stat", "_stat", "errno", "fcntl", "_json", "__future__"}
     extra = set(out.split()) - allowed - {"_sha2", "_sha256", "_collections_abc", "abc", "_abc", "nt"}
     assert not extra, extra
+
+
+def test_a_store_gives_back_what_it_opened(home: str) -> None:
+    """Used as a context, or by those who make one for a single append: no descriptor stays open."""
+    from projectmem_logs import repair
+
+    with LogStore(home) as store:
+        for i in range(3):
+            store.append([note(str(i))], now=NOW)
+        kept = set(files._private)
+    assert len(kept - files._private) == 2
+    before = set(files._private)
+    segment = only_segment(home)
+    segment.write_bytes(segment.read_bytes()[:-1])
+    assert [step.kind for step in repair.apply(home, now=NOW).steps] == ["finish"]
+    assert files._private == before and texts(home) == ["0", "1", "2"]
