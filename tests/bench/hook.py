@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import statistics
 import subprocess
 import sys
@@ -20,7 +21,7 @@ from projectmem_logs.home import init_home
 
 from projectmem.place import HOME_VARIABLE, locate
 from projectmem.setup.claude_settings import entries
-from projectmem.setup.command import interpreter, words_of
+from projectmem.setup.command import SHELL, interpreter, words_of
 from projectmem.setup.compiled import compile_hook
 
 FAILURES = 200
@@ -43,9 +44,12 @@ class Project:
             self.fail(f"npm run build{_letters(number)}", f"seed{number}")
         self.fail("npm run build", "seed-main")
 
-    def argv(self, event: str) -> list[str]:
-        """The registered command of an event."""
-        return words_of(self.hooks[event])
+    def argv(self, event: str, *, shell: bool = True) -> list[str]:
+        """The registered command of an event; without `shell` the program that the shell of a command line becomes."""
+        words = words_of(self.hooks[event])
+        if shell or words[:2] != [SHELL, "-c"] or not words[2].startswith("exec "):
+            return words
+        return shlex.split(words[2])[1:]
 
     def payload(self, event: str, session: str, **fields: Any) -> bytes:
         """What the harness would send."""
@@ -70,8 +74,8 @@ def _letters(number: int) -> str:
     return ":" + "".join(chr(97 + int(digit)) for digit in f"{number:04d}")
 
 
-def cases(project: Project, run: int) -> dict[str, tuple[list[str], bytes]]:
-    """Name -> (command, stdin). The first is the floor."""
+def cases(project: Project, run: int, *, shell: bool = True) -> dict[str, tuple[list[str], bytes]]:
+    """Name -> (command, stdin). The first is the floor. `shell`: see `Project.argv`."""
     python = interpreter()
     quiet = project.call("git log --oneline -5 -- src/app.ts", f"quiet{run}")
     known = project.call("npm run build", f"known{run}")
@@ -82,11 +86,11 @@ def cases(project: Project, run: int) -> dict[str, tuple[list[str], bytes]]:
     return {
         "floor: -I -S -c 'import json'": ([python, "-I", "-S", "-c", "import json"], b""),
         "bare: -I -S -c pass": ([python, "-I", "-S", "-c", "pass"], b""),
-        "pre, project not set up": (project.argv("PreToolUse"), json.dumps(nowhere).encode()),
-        "pre, no candidate": (project.argv("PreToolUse"), project.payload("PreToolUse", "bench", **quiet)),
-        "pre, candidate": (project.argv("PreToolUse"), project.payload("PreToolUse", f"bench{run}", **known)),
-        "batch, one success": (project.argv("PostToolBatch"), project.payload("PostToolBatch", "bench", **batch)),
-        "failure": (project.argv("PostToolUseFailure"), project.payload("PostToolUseFailure", "bench", **failed)),
+        "pre, project not set up": (project.argv("PreToolUse", shell=shell), json.dumps(nowhere).encode()),
+        "pre, no candidate": (project.argv("PreToolUse", shell=shell), project.payload("PreToolUse", "bench", **quiet)),
+        "pre, candidate": (project.argv("PreToolUse", shell=shell), project.payload("PreToolUse", f"bench{run}", **known)),
+        "batch, one success": (project.argv("PostToolBatch", shell=shell), project.payload("PostToolBatch", "bench", **batch)),
+        "failure": (project.argv("PostToolUseFailure", shell=shell), project.payload("PostToolUseFailure", "bench", **failed)),
     }
 
 

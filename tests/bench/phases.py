@@ -98,7 +98,7 @@ def phases(runs: int = RUNS) -> list[str]:
     with tempfile.TemporaryDirectory() as folder:
         project = Project(folder)
         for run in range(runs):
-            for name, (argv, stdin) in cases(project, run).items():
+            for name, (argv, stdin) in cases(project, run, shell=False).items():
                 if not name.startswith(("pre, no", "pre, cand", "batch", "failure")):
                     continue
                 begun = time.perf_counter()
@@ -128,7 +128,7 @@ def instructions() -> list[str]:
     counted: dict[str, int] = {}
     with tempfile.TemporaryDirectory() as folder:
         project = Project(folder)
-        for name, (argv, stdin) in cases(project, 1).items():
+        for name, (argv, stdin) in cases(project, 1, shell=False).items():
             out = os.path.join(folder, "callgrind.out")
             tool = [valgrind, "--tool=callgrind", f"--callgrind-out-file={out}"]
             done = subprocess.run([*tool, *argv], input=stdin, cwd=folder, capture_output=True, check=True)
