@@ -74,7 +74,7 @@ _PLACES: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("auth", ("authorization",),
      r"(?i)authorization\\?[\"']?\s*[:=,]\s*\\?[\"'`]?"
      r"(?:(?:bearer|basic|token|digest|apikey|negotiate)\s+|(?=[^\s\"'`]{0,200}\d))([^\s\"'`\\,;)]{7,})"),
-    ("bearer ", (), r"(?i)(?<![a-z])bearer\s+((?=[^\s\"']{0,200}\d)[A-Za-z0-9._~+/=-]{12,})"),
+    ("bearer ", (), r"[bB](?<![A-Za-z].)(?i:earer\s+((?=[^\s\"']{0,200}\d)[A-Za-z0-9._~+/=-]{12,}))"),
     ("://", ("@",), r"://[^\s/:@\"'`<>]*:([^\s/@\"'`<>]+(?:@[^\s/@\"'`<>:]+)*)@"),
     ("://", ("@",), r"://((?=[A-Za-z_-]{0,200}\d)[A-Za-z0-9_-]{20,})@"),
     (" -u", ("curl", "http", "wget"), r"\s-u\s?\\?[\"']?[^\s:\"'$\\]+:([^\s\"'\\]+)"),
@@ -83,7 +83,7 @@ _PLACES: tuple[tuple[str, tuple[str, ...], str], ...] = (
     (" -p", ("mysql", "mariadb"), r"(?:mysql|mysqldump|mysqladmin|mariadb)\b[^\n|;&]{0,400}?\s-p\\?[\"']?([^\s\"'\\]+)"),
     (" -p", ("login",), r"(?:docker|podman|helm|az|oc)\s[^\n|;&]{0,80}?\blogin\b[^\n|;&]{0,300}?\s-p[ =]?\\?[\"']?([^\s\"'\\]+)"),
     ("sig", ("x-amz-signature=", "sig="), r"(?i)(?:x-amz-signature|[?&]sig)=([A-Za-z0-9%/+_-]{16,})"),
-    ("export ", (),
+    ("export ", ("=",),
      r"(?i:export)\s+\w+=\\?[\"']?((?=[^\s\"']{0,200}[a-z])(?=[^\s\"']{0,200}[A-Z])(?=[^\s\"']{0,200}\d)[\w+=-]{24,})(?![\w/+=-]|[.:]\S)"),
     ("_key", ("_key=",),
      r"(?<![A-Za-z0-9_])[A-Z][A-Z0-9_]*_KEY=\\?[\"']?((?=[^\s\"']{0,200}\d)[^\s\"'\\;&|<>$/~.][^\s\"'\\;&|<>$]{7,})"),

@@ -38,6 +38,7 @@ _ASSIGN = (
     r"(?:\\{0,3}([\"'`])((?:(?!\\{0,3}\1)[^\n])+)|([^\s\"'`<>|;&,\\]))"  # the first character of a plain value
 )
 _PLAIN_END = r"[\s\"'`<>|;&,\\]"
+_NEAR = 48  # characters after a name within which a separator makes its pattern worth running
 _LONGEST = 8192  # characters of a secret; what is longer is data
 _DEFINE = r"[\"'][ \t]*,[ \t]*([\"'])((?:(?!\1)[^\n])+)"
 _NAME = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-.")
@@ -48,12 +49,26 @@ def assigned(s: str, low: str) -> list[tuple[int, int]]:
     """Spans (start, end) of the secrets in `s`, in order and disjoint; `low` is `s` with ASCII letters in lower case."""
     spans = []
     run = [0, 0]  # the plain value that was looked at last: many names may stand in one, which is searched for its end once
+    far, dashes = len(low) + _NEAR, "--" in low
+    if not dashes and "=" not in low and ":" not in low and "," not in low:
+        return []
     for gate, words, group in _NAMES:
         for word in words if gate in low else ():
-            at = low.find(word)
+            at, size, equals, colon, comma = low.find(word), len(word), -1, -1, -1
             while at >= 0:
-                end = at + len(word)
-                if not low[end : end + 1].isalpha() and low[end : end + 1] != "_" and _may_assign(low, at, end):
+                end = at + size
+                # The next separator of each sort, looked for once: a text of nothing but names costs no more than another.
+                if equals < end and (equals := low.find("=", end)) < 0:
+                    equals = far
+                if colon < end and (colon := low.find(":", end)) < 0:
+                    colon = far
+                if comma < end and (comma := low.find(",", end)) < 0:
+                    comma = far
+                near = min(equals, colon, comma)
+                if near >= end + _NEAR and not dashes:
+                    at = low.find(word, max(end, near - _NEAR - size + 1))
+                    continue
+                if not low[end : end + 1].isalpha() and low[end : end + 1] != "_" and (near < end + _NEAR or _flag(low, at, end)):
                     span = _value(s, low, at, end, word, group, run)
                     if span:
                         spans.append(span)
@@ -70,10 +85,9 @@ def assigned(s: str, low: str) -> list[tuple[int, int]]:
     return out
 
 
-def _may_assign(low: str, at: int, end: int) -> bool:
-    """Is there a separator near enough after the name for the pattern to be worth running?"""
-    near = low[end : end + 48]
-    return "=" in near or ":" in near or "," in near or ("--" in low[max(0, at - 40) : at] and " " in near)
+def _flag(low: str, at: int, end: int) -> bool:
+    """Without a separator: could the name be that of a flag, with its value after a space?"""
+    return "--" in low[max(0, at - 40) : at] and " " in low[end : end + _NEAR]
 
 
 def _value(s: str, low: str, at: int, end: int, word: str, password: bool, run: list[int]) -> tuple[int, int] | None:

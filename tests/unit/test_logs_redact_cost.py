@@ -28,3 +28,16 @@ def test_a_secret_at_the_end_of_a_long_value_is_found() -> None:
     text = Redactor(b"k" * 32).text("x" * 9_000 + "password=" * 1_000 + "hunter2 and more")
     assert "hunter2" not in text
     assert text.endswith(" and more")
+
+
+@pytest.mark.parametrize("name", ["password", "secret", "token", "api_key", "credentials", "_auth"])
+@pytest.mark.parametrize(
+    "assigned", ["{}=Zq8vBn3xWq7tRk5m", "{}: Zq8vBn3xWq7tRk5m", "--{} Zq8vBn3xWq7tRk5m", '{}: Annotated[str] = "Zq8vBn3x"']
+)
+def test_names_without_a_value_are_passed_over_and_not_the_one_that_has_it(name: str, assigned: str) -> None:
+    """The search goes from one separator to the next; what stands before, between and behind is left as it is."""
+    text, more = f"{name} " * 300, assigned.format(f"my{name}" if name == "_auth" else name)
+    for before, behind in ((text, ""), ("", f" {text}"), (text, f" {text}"), (text + "x=1 " + text, f" {text}, {text}")):
+        found = Redactor(b"k" * 32).text(f"{before}{more}{behind}")
+        assert "Zq8v" not in found and found.count("<secret:") == 1, found
+        assert found.startswith(before) and found.endswith(behind)
