@@ -21,6 +21,22 @@ if TYPE_CHECKING:
 K = 3
 BUDGET_TOKENS = 250
 QUERY_MAX = 1_000  # characters of the question that are looked at
+READ_MAX = 128 << 10  # bytes of log beyond the generation that are read for a failure: about 15 ms, whatever the log's size
+
+
+def opened(home: str, read_max: int | None) -> Glance:
+    """What is known of the log. `read_max`: serve nothing where more of the log than that had to be read."""
+    if read_max is None:
+        return Glance(home, current(home))
+    return Glance(home, current(home), read_max, read_max)
+
+
+def closed(home: str, glance: Glance) -> None:
+    """Nothing is kept."""
+    glance.close()
+
+
+take, give = opened, closed  # a resident process keeps what it has read
 
 
 def lexical(
@@ -35,16 +51,18 @@ def lexical(
     budget_tokens: int = BUDGET_TOKENS,
     policy: RecallPolicy = recall_policy.DEFAULT,
     without: frozenset[str] = frozenset(),
+    read_max: int | None = None,
 ) -> Answer:
     """What the log has to say about `query` by its words; mostly nothing.
 
     query    a person's prompt, or the signature of a failure that just happened;  scope: of the reader
     session  what it was shown before is not shown again;  without: action keys whose own failures it knows already
+    read_max  see `opened`
     """
     query = query[:QUERY_MAX]
     if scope.empty or not query.strip():
         return answering.Answer("the scope is empty" if scope.empty else "the question is empty")
-    glance = Glance(home, current(home))
+    glance = take(home, read_max)
     try:
         candidates = [c for c in glance.candidates(query, scope, now) if not c.document.key or c.document.key not in without]
         if not candidates:
@@ -63,4 +81,4 @@ def lexical(
         budget = min(budget_tokens, policy.budget())
         return answering.answer(candidates, asking, experience, nonce=nonce, k=k, budget=budget, session=session)
     finally:
-        glance.close()
+        give(home, glance)

@@ -16,7 +16,7 @@ from projectmem_projections.corpus import Corpus, CorpusError
 from projectmem_projections.documents import NEVER, Facts
 from projectmem_projections.following import Follower
 from projectmem_projections.scope import admits
-from projectmem_projections.tail import positions
+from projectmem_projections.tail import lag, positions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -95,8 +95,9 @@ class Opened(Value):
         self.corpus, self.follower, self.tail, self.notes, self.damaged = corpus, follower, tail, notes, damaged
 
 
-def open_generation(home: str, generation: str | None, bytes_max: int | None = None) -> Opened:
-    """Open a generation and fold the newer tail; without a usable one, the whole log, unless it is longer than `bytes_max`."""
+def open_generation(home: str, generation: str | None, bytes_max: int | None = None, tail_max: int | None = None) -> Opened:
+    """Open a generation and fold the newer tail; without a usable one, the whole log, unless it is longer than `bytes_max`.
+    Where the tail is longer than `tail_max` nothing is served: what it says may be what took an older record back."""
     notes: list[str] = []
     if generation is not None:
         try:
@@ -105,6 +106,9 @@ def open_generation(home: str, generation: str | None, bytes_max: int | None = N
             notes.append(f"the recall generation cannot be used, so the log itself is read: {error}")
         else:
             follower, tail = Follower(home, corpus.position), Facts()
+            if tail_max is not None and lag(home, {stream: at[:2] for stream, at in corpus.position.items()}) > tail_max:
+                corpus.close()
+                return Opened(None, follower, tail, ["the log has grown too far beyond recall's generation"], False)
             tail.apply(follower)
             if not follower.rewritten:
                 return Opened(corpus, follower, tail, follower.problems, False)
@@ -121,15 +125,20 @@ def open_generation(home: str, generation: str | None, bytes_max: int | None = N
 class Glance:
     """What is known of a log at a glance: the corpus, the newer tail, and what had to be left out (`notes`)."""
 
-    def __init__(self, home: str, generation: str | None, bytes_max: int = BYTES_MAX) -> None:
-        opened = open_generation(home, generation, bytes_max)
-        self.notes, self.corpus = opened.notes, opened.corpus
+    def __init__(self, home: str, generation: str | None, bytes_max: int = BYTES_MAX, tail_max: int | None = None) -> None:
+        opened = open_generation(home, generation, bytes_max, tail_max)
+        self.generation = generation
+        self.notes, self.corpus, self.follower = opened.notes, opened.corpus, opened.follower
         self.calibration = calibrations.load(folder(home), generation).calibration
+        self._counts: dict[str, tuple[dict[str, int], int]] = {}
         self.take_tail(opened.tail)
 
     def take_tail(self, tail: Facts) -> None:
         """Replace what is known of the events after the corpus."""
         self.tail, self.newer = tail, tail.documents()
+        known, self._counts = self._counts, {}
+        for text in {d.searched for d in self.newer} & known.keys():
+            self._counts[text] = known[text]
         self._overtaken = overtaken(self.corpus, tail) if self.corpus else set()
 
     def experience(self) -> Experience:
@@ -140,6 +149,11 @@ class Glance:
     def count(self) -> int:
         """Documents that are searched, whatever their scope."""
         return len(self.newer) + (self.corpus.count if self.corpus else 0)
+
+    @property
+    def read(self) -> bool:
+        """Whether the log's end was read, so that `follow` can go on from it."""
+        return bool(self.follower.position) and (self.corpus is not None or self.generation is None)
 
     def close(self) -> None:
         """Let go of the corpus."""
@@ -168,11 +182,24 @@ class Glance:
             found[type_] = sorted(live, key=lambda d: (-d.at, d.id))[:limit]
         return found
 
+    def follow(self) -> bool:
+        """Take in what was appended since; False where this glance can no longer be used."""
+        if self.follower.behind():
+            self.tail.apply(self.follower)
+            self.take_tail(self.tail)
+        return not self.follower.rewritten
+
+    def _counted(self, text: str) -> tuple[dict[str, int], int]:
+        found = self._counts.get(text)
+        if found is None:
+            found = self._counts[text] = lexical.counts(text)
+        return found
+
     def candidates(self, query: str, reader: Scope, now: int) -> list[Candidate]:
         """Lexical candidates: at most POOL of the corpus and every matching one of the tail, best first, then by id."""
         words = [] if reader.empty else lexical.query_tokens(query)
         stored = corpora.unpack(self.corpus.postings(words)) if self.corpus else {}
-        counted = [lexical.counts(d.searched) for d in self.newer]
+        counted = [self._counted(d.searched) for d in self.newer]
         having = {token: len(stored[token][0]) if token in stored else 0 for token in words}
         for table, _ in counted:
             for token in words:

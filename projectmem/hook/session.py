@@ -126,7 +126,8 @@ def after_failure(place: Place, state: Snapshot, payload: Payload, failed: dict[
 def _recall(
     place: Place, state: Snapshot, payload: Payload, query: str, surface: str, now: int, without: frozenset[str] = frozenset()
 ) -> str:
-    """The block that the log has for a question, "" mostly; what was shown is recorded, the question is not."""
+    """The block that the log has for a question, "" mostly; what was shown is recorded, the question is not. A failure costs the
+    same however long the log is: where too much of it would have to be read, nothing is said."""
     from projectmem_projections.scope import Scope
 
     from projectmem import recall_light
@@ -141,6 +142,7 @@ def _recall(
         session=payload.session,
         policy=RecallPolicy.from_data((state.policy() or {}).get("recall")),
         without=without,
+        read_max=recall_light.READ_MAX if surface == "failure" else None,
     )
     if found.block:
         _append(place, payload, "recall.decided", found.event_data("", surface), now, state)

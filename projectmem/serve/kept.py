@@ -12,9 +12,10 @@ from typing import Any
 
 from projectmem_logs.store import LogStore
 from projectmem_projections import quick
+from projectmem_projections.glance import Glance, current
 from projectmem_projections.snapshot import Snapshot
 
-from projectmem import writing
+from projectmem import recall_light, writing
 from projectmem.hook import state
 
 SPARE_MAX = 4  # of each log: more requests at once open their own
@@ -23,6 +24,7 @@ _stores: dict[tuple[str, str], list[LogStore]] = {}
 _snapshots: dict[str, list[KeptSnapshot]] = {}
 _quick: dict[str, list[tuple[tuple[int, int], Any]]] = {}  # the file and the connection that the first question uses
 _files: dict[int, tuple[int, int]] = {}  # of the connections that are in use
+_glances: dict[str, Glance] = {}  # what recall has read
 
 
 class KeptSnapshot(Snapshot):
@@ -101,16 +103,38 @@ def _disconnect(path: str, db: Any) -> None:
         spare.append((file, db))
 
 
+def _look(home: str, read_max: int | None) -> Glance:
+    """What recall has read, with what was appended since: a process that goes on never reads a line twice."""
+    kept, generation = _glances.pop(home, None), current(home)
+    if kept is not None:
+        if kept.generation == generation and kept.follow():
+            return kept
+        kept.close()
+    return recall_light.opened(home, read_max)
+
+
+def _unlook(home: str, glance: Glance) -> None:
+    before = _glances.pop(home, None)
+    if before is not None:
+        before.close()
+    if glance.read:
+        _glances[home] = glance
+    else:
+        glance.close()
+
+
 def keep() -> None:
     """From now on this process keeps what it opens."""
     quick.connect, quick.disconnect = _connect, _disconnect
     state.opener = _open
+    recall_light.take, recall_light.give = _look, _unlook
     writing.take, writing.give = _take, _give
 
 
 def release() -> None:
     """Close what was kept, and keep nothing from now on."""
     state.opener = Snapshot
+    recall_light.take, recall_light.give = recall_light.opened, recall_light.closed
     quick.connect, quick.disconnect = quick.opened, quick.closed
     writing.take, writing.give = writing.made, writing.unmade
     for store in [store for stores in _stores.values() for store in stores]:
@@ -119,6 +143,9 @@ def release() -> None:
         Snapshot.close(snapshot)
     for _, db in [pair for pairs in _quick.values() for pair in pairs]:
         db.close()
+    for glance in _glances.values():
+        glance.close()
+    _glances.clear()
     _stores.clear()
     _quick.clear()
     _snapshots.clear()

@@ -41,6 +41,22 @@ def test_a_failure_is_answered_with_what_is_known_of_it_once(hooked: Any) -> Non
     assert decided[0]["data"]["query"] == ""
 
 
+def test_a_failure_reads_only_so_much_of_a_log(hooked: Any, monkeypatch: Any) -> None:
+    """Its cost does not grow with the log: beyond a limit nothing is said, until a generation stands that says it."""
+    from projectmem_projections import recollection
+
+    remember(hooked)
+    for n in range(20):
+        failed(hooked, "old", f"make other-{n}")
+    monkeypatch.setattr("projectmem.recall_light.READ_MAX", 20_000)
+    assert failed(hooked, "one") == ""
+    recollection.refresh(str(hooked.home), None)
+    assert "ECONNREFUSED" in failed(hooked, "two")
+    for n in range(20):
+        failed(hooked, "old", f"make more-{n}")
+    assert failed(hooked, "three") == ""
+
+
 def test_a_failure_does_not_recall_itself(hooked: Any) -> None:
     assert failed(hooked, "one") == ""
     assert failed(hooked, "two") == ""
