@@ -21,7 +21,7 @@ from .loading import TABLES, load_log
 from .memory import MemoryState
 from .overlay import connect
 from .snapshot import Snapshot
-from .tail import positions
+from .tail import positions, segments
 
 TRIES = 3  # the log may grow while it is looked at
 
@@ -40,7 +40,7 @@ def log_bytes(home: str) -> int:
     total = 0
     for stream in positions(home):
         where = os.path.join(home, "log", stream)
-        total += sum(os.path.getsize(os.path.join(where, name)) for name in os.listdir(where) if name.endswith(".jsonl"))
+        total += sum(os.path.getsize(os.path.join(where, name)) for name in segments(home, stream))
     return total
 
 

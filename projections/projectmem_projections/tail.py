@@ -47,8 +47,10 @@ def positions(home: str) -> dict[str, tuple[str, int]]:
 
 
 def segments(home: str, stream: str) -> list[str]:
-    """Names of the stream's segments, oldest first."""
-    return sorted(n for n in _names(os.path.join(home, "log", stream)) if n.endswith(".jsonl"))
+    """Names of the stream's segments, oldest first. By the log's own rule: 20 digits; anything else is a foreign file."""
+    return sorted(
+        n for n in _names(os.path.join(home, "log", stream)) if len(n) == 26 and n.endswith(".jsonl") and _digits(n[:20])
+    )
 
 
 def lag(home: str, known: Mapping[str, tuple[str, int]]) -> int:
@@ -135,6 +137,10 @@ def _read_lines(file: Any, stream: str, tail: Tail, last: int, after: int, limit
             if len(tail.events) >= limit:
                 break
     return last
+
+
+def _digits(text: str) -> bool:
+    return text.isascii() and text.isdigit()
 
 
 def _names(path: str) -> list[str]:
