@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from projectmem_logs.errors import SpooledError
 from pydantic import Field
 
 from projectmem import caller, render
@@ -55,6 +56,11 @@ class Reply(str):
         """A fenced block (or a sentence): the text, and the short ids it cites, each once."""
         ids = dict.fromkeys(id for found in _CITED.findall(text) for id in found if id)
         return cls.of(text, {"text": text, "ids": list(ids)})
+
+
+def _kept(what: str) -> Reply:
+    """Where the log stayed locked: an agent that heard of an error would write it a second time."""
+    return Reply.of(f"The {what} is kept: the log is busy, and the next append writes it. Do not send it again.", {"id": ""})
 
 
 class Tools:
@@ -136,6 +142,8 @@ class Tools:
         try:
             with self._writing:
                 record(self.place, "recall.decided", data, now=self.clock(), origin="agent", actor=caller.actor())
+        except SpooledError:
+            return ""  # the next append writes it
         except Exception as error:
             return f"this recall was not recorded ({type(error).__name__}: {error})"
         return ""
@@ -153,9 +161,14 @@ class Tools:
 
         data = self._payload(kind, text, issue, outcome, verifier)
         heard: list[str] = []
-        with self._writing:
-            event = record(self.place, KINDS[kind], data, now=self.clock(), origin="agent", actor=caller.actor(), notices=heard)
         name = f"{kind} {data['issue']}" if kind == "issue" else kind
+        try:
+            with self._writing:
+                event = record(
+                    self.place, KINDS[kind], data, now=self.clock(), origin="agent", actor=caller.actor(), notices=heard
+                )
+        except SpooledError:
+            return _kept(name)
         said = "".join(f" Note: {remark}." for remark in heard)
         return Reply.of(f"Recorded {name} as {event['id']}.{said}", {"id": event["id"]})
 
@@ -213,10 +226,13 @@ class Tools:
         """A recorded failure is wrong or no longer true: it stops counting."""
         from projectmem.record import curate
 
-        with self._writing:
-            events = curate(
-                self.place, "disputed", id, now=self.clock(), origin="agent", actor=caller.actor(), reason=reason[:TEXT_MAX]
-            )
+        try:
+            with self._writing:
+                events = curate(
+                    self.place, "disputed", id, now=self.clock(), origin="agent", actor=caller.actor(), reason=reason[:TEXT_MAX]
+                )
+        except SpooledError:
+            return _kept("dispute")
         return Reply.of(f"Disputed as {events[0]['id']}.", {"id": events[0]["id"]})
 
     def _fenced(self, lines: list[str]) -> str:

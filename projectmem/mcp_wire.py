@@ -1,7 +1,9 @@
-"""Stdio for the MCP server: the SDK's own transport, and an answer to every line that cannot be read.
+"""Stdio for the MCP server: the SDK's own transport, and an answer to every request.
 
-The SDK drops such a line, and a client that waits for its answer waits for ever: half a surrogate pair in an argument is enough.
-A tool call is answered by a tool error, which the model sees and can act on; anything else by an error of the protocol.
+The SDK drops a line that cannot be read, and a client that waits for its answer waits for ever: half a surrogate pair in an
+argument is enough. A tool call is answered by a tool error, which the model sees and can act on; anything else by an error of the
+protocol. And the SDK cancels what is still being worked on when the client closes its end, so that the last answers of a
+script (`... | projectmem mcp`) came only where it was slow enough: here the end waits for them.
 """
 
 from __future__ import annotations
@@ -9,20 +11,90 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+import anyio
 from mcp.server.stdio import stdio_server
+from mcp.shared.jsonrpc_dispatcher import cancelled_request_id_from_params
 from mcp.shared.message import SessionMessage
-from mcp_types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError, JSONRPCResponse
+from mcp_types import (
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+)
 from pydantic import ValidationError
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel.server import Server
 
 
-class Answering:
-    """A stream of messages that answers what is none and passes on the rest; everything else is the inner stream's."""
+LAST_ANSWERS_SECONDS = 30  # after the client closed its end: the first recall loads numpy and the index
+NEVER_ANSWERED = ("subscriptions/listen",)  # open until the client leaves
 
-    def __init__(self, inner: Any, replies: Any) -> None:
-        self._inner, self._replies = inner, replies
+
+class Owed:
+    """The requests that were passed on and are not answered yet."""
+
+    def __init__(self) -> None:
+        self._ids: set[str | int] = set()
+        self._paid = anyio.Event()
+
+    def asked(self, message: object) -> None:
+        """A message from the client: a request owes it an answer, unless it takes it back."""
+        if isinstance(message, JSONRPCRequest) and message.method not in NEVER_ANSWERED:
+            self._ids.add(message.id)
+        elif isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
+            self.answered(cancelled_request_id_from_params(message.params))
+
+    def answered(self, id: str | int | None) -> None:
+        """The answer to `id` has been handed over, or is not wanted."""
+        if id is not None:
+            self._ids.discard(id)
+        if not self._ids:
+            self._paid.set()
+
+    async def paid(self, seconds: float) -> bool:
+        """Wait until nothing is owed, at most so long; whether that is so."""
+        with anyio.move_on_after(seconds):
+            while self._ids:
+                self._paid = anyio.Event()
+                await self._paid.wait()
+        return not self._ids
+
+
+class Replies:
+    """A stream of answers that tells what it has handed over; everything else is the inner stream's."""
+
+    def __init__(self, inner: Any, owed: Owed) -> None:
+        self._inner, self._owed = inner, owed
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    async def __aenter__(self) -> Replies:
+        await self._inner.__aenter__()
+        return self
+
+    async def __aexit__(self, *raised: Any) -> Any:
+        return await self._inner.__aexit__(*raised)
+
+    async def send(self, item: SessionMessage) -> None:
+        """Pass it on; an answer that cannot be delivered is not waited for either."""
+        try:
+            await self._inner.send(item)
+        finally:
+            if isinstance(item.message, (JSONRPCResponse, JSONRPCError)):
+                self._owed.answered(item.message.id)
+
+
+class Answering:
+    """A stream of messages that answers what is none and passes on the rest; it ends when the last answer is out. Everything
+    else is the inner stream's."""
+
+    def __init__(self, inner: Any, replies: Any, owed: Owed) -> None:
+        self._inner, self._replies, self._owed = inner, replies, owed
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
@@ -39,8 +111,13 @@ class Answering:
 
     async def __anext__(self) -> Any:
         while True:
-            item = await self._inner.__anext__()
+            try:
+                item = await self._inner.__anext__()
+            except StopAsyncIteration:
+                await self._owed.paid(LAST_ANSWERS_SECONDS)
+                raise
             if not isinstance(item, Exception):
+                self._owed.asked(item.message)
                 return item
             answer = reply_to(item)
             if answer is not None:
@@ -98,6 +175,8 @@ def _error(id: str | int | None, code: int, message: str) -> JSONRPCError:
 
 
 async def serve(server: Server[Any]) -> None:
-    """Serve one client over standard input and output until it closes its end."""
+    """Serve one client over standard input and output until it closes its end and has its answers."""
+    owed = Owed()
     async with stdio_server() as (read, write):
-        await server.run(Answering(read, write), write, server.create_initialization_options())
+        replies = Replies(write, owed)
+        await server.run(Answering(read, replies, owed), replies, server.create_initialization_options())

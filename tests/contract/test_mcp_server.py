@@ -13,10 +13,12 @@ from typing import Any
 
 import pytest
 from mcp import Client, StdioServerParameters
+from mcp_types import JSONRPCNotification, JSONRPCRequest
+from projectmem_logs import files
 from projectmem_logs.reader import read_events
 from projectmem_logs.store import init_home
 
-from projectmem import mcp_server
+from projectmem import mcp_server, mcp_wire
 from projectmem.place import Place
 
 NOW = 1_800_000_000_000_000
@@ -253,6 +255,35 @@ def test_parallel_calls_are_safe_and_lose_nothing(place: Place) -> None:
     assert sum(e["kind"] == "recall.decided" for e in events) == 8
 
 
+def test_what_a_busy_log_keeps_for_later_is_no_error(place: Place) -> None:
+    """An agent that hears of an error writes it again, and then it is there twice."""
+    home = Path(place.home)
+
+    async def act(client: Client) -> list[Answer]:
+        await call(client, "record", kind="note", text="the port is 5000")
+        (stream,) = (home / "log").iterdir()
+        held = files.lock(str(home / "locks" / f"{stream.name}.lock"), 0)
+        assert held is not None
+        try:
+            busy = [
+                await call(client, "record", kind="note", text="deploys go by hand"),
+                await call(client, "recall", query="port"),
+            ]
+        finally:
+            files.unlock(held)
+        return [*busy, await call(client, "record", kind="note", text="tests need a database")]
+
+    kept, recalled, after = talk(server(place), act)
+    assert not kept[1] and "is kept" in kept[0] and "not recorded" not in recalled[0] and not after[1]
+    events = list(read_events(place.home))
+    assert [e["data"]["text"] for e in events if e["kind"] == "note.recorded"] == [
+        "the port is 5000",
+        "deploys go by hand",
+        "tests need a database",
+    ]
+    assert sum(e["kind"] == "recall.decided" for e in events) == 1
+
+
 HELLO = {
     "protocolVersion": "2025-06-18",
     "capabilities": {},
@@ -260,13 +291,13 @@ HELLO = {
 }
 
 
-def served(place: Place, lines: list[bytes]) -> list[dict[str, Any]]:
-    """What the server answers to raw lines after the handshake."""
+def served(place: Place, lines: list[bytes], prepare: str = "") -> list[dict[str, Any]]:
+    """What the server answers to raw lines after the handshake; its input ends with the last of them."""
     hello = json.dumps({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": HELLO}).encode()
     ready = b'{"jsonrpc":"2.0","method":"notifications/initialized"}'
     last = b'{"jsonrpc":"2.0","id":"last","method":"ping"}'
     program = (
-        "from projectmem import mcp_server\nfrom projectmem.place import Place\n"
+        f"from projectmem import mcp_server\nfrom projectmem.place import Place\n{prepare}\n"
         f"mcp_server.run(Place({place.root!r}, {place.home!r}))"
     )
     paths = [str(REPO), *(str(REPO / name) for name in ("logs", "gate", "projections"))]
@@ -307,6 +338,42 @@ def test_a_line_that_cannot_be_read_is_answered(place: Place) -> None:
     assert len([a for a in answers if a["id"] is None and "error" in a]) == 5
     assert len(answers) == 8
     assert list(read_events(place.home)) == []
+
+
+def test_what_is_still_worked_on_when_the_input_ends_is_answered(place: Place) -> None:
+    """A script that writes its calls and closes its end gets every answer, however long one takes."""
+    slow = """
+import time
+from projectmem import mcp_tools
+real = mcp_tools.Tools.failures
+def failures(self, limit: int = 10):
+    time.sleep(1)
+    return real(self, limit)
+mcp_tools.Tools.failures = failures
+"""
+    calls = [
+        json.dumps(
+            {"jsonrpc": "2.0", "id": n, "method": "tools/call", "params": {"name": "failures", "arguments": {"limit": n}}}
+        ).encode()
+        for n in (1, 2, 3)
+    ]
+    answers = served(place, calls, slow)
+    assert sorted(a["id"] for a in answers) == [1, 2, 3]
+    assert all(a["result"]["content"][0]["text"] == "No failure stands." for a in answers)
+
+
+def test_nothing_is_owed_for_what_was_taken_back() -> None:
+    """A cancelled request is never answered by the SDK, so the end does not wait for it."""
+    asked = JSONRPCRequest(jsonrpc="2.0", id=5, method="tools/call", params={})
+    back = JSONRPCNotification(jsonrpc="2.0", method="notifications/cancelled", params={"requestId": 5})
+
+    async def owed(*messages: Any) -> bool:
+        debt = mcp_wire.Owed()
+        for message in messages:
+            debt.asked(message)
+        return await debt.paid(0)
+
+    assert asyncio.run(owed()) and asyncio.run(owed(asked, back)) and not asyncio.run(owed(asked))
 
 
 def test_nothing_heavy_is_loaded_before_the_client_has_its_answer(place: Place) -> None:
