@@ -99,7 +99,7 @@ def _standing(place: Place, event: Event, now: int) -> tuple[Standing | None, li
         if record is None:
             return None, []
         policy = policy_of(state)
-        row = standing(state, record, action, disk_of(place), policy, now)
+        row = standing(state, record, action, disk_of(place, state), policy, now)
     more = ""
     if record.state == "open" and row.decision.record in ("", record.id) and row.decision.verdict != "deny":
         more = stronger(row.decision, action, record, row.facts, Session(""), policy, now)

@@ -78,7 +78,7 @@ def failures(place: Place, now: int, *, every: bool = False, limit: int = 0, not
 
     keys = failed_keys(place, now, every=every, limit=limit, notices=notices)
     with reading(place) as state:
-        disk, policy = disk_of(place), policy_of(state)
+        disk, policy = disk_of(place, state), policy_of(state)
         records = _records(state, keys, now) + failed_fixes(state, now, every=every)
         records.sort(key=lambda record: (-record.at, record.id))
         del records[limit or MANY :]
@@ -147,7 +147,7 @@ def standing_fixes(place: Place, state: Any, now: int) -> list[Record]:
     """The failed fixes that the gate would speak of now, newest first."""
     from projectmem.state import policy_of
 
-    disk, policy = disk_of(place), policy_of(state)
+    disk, policy = disk_of(place, state), policy_of(state)
     found = [fix for fix in failed_fixes(state, now) if ask(state, fix, disk, policy, now)[0].verdict != "allow"]
     return sorted(found, key=lambda fix: (-fix.at, fix.id))
 

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from projectmem.place import Place
 
 
-def disk_of(place: Place) -> Disk:
-    """The workspace on disk."""
-    return Disk(place, env("PATH"))
+def disk_of(place: Place, state: Any) -> Disk:
+    """The workspace on disk, files that were moved on record under the names they had before."""
+    return Disk(place, env("PATH"), state.moves())
 
 
 def action_of(record: Record) -> Action:
@@ -58,7 +58,7 @@ class Judge:
 
     def __init__(self, place: Place, state: Any, now: int) -> None:
         self.state, self.now, self.policy = state, now, policy_of(state)
-        self._disk = disk_of(place)
+        self._disk = disk_of(place, state)
         self._known: dict[str, str] = {}
 
     def verdict(self, key: str) -> str:

@@ -11,6 +11,7 @@ import pytest
 from projectmem_projections.quick import nothing_objects
 from projectmem_projections.snapshot import Snapshot
 
+from projectmem import failures
 from projectmem.hook.spelling import input_words
 
 MISSING = "<tool_use_error>String to replace not found in file.\nString: price = 1</tool_use_error>"
@@ -66,6 +67,8 @@ def test_a_moved_file_is_seen_and_known_as_what_it_was(shop: Any) -> None:
     assert seen(shop, again["tool_input"])
     with Snapshot(f"{shop.place.home}/projections/gate.sqlite") as state:
         assert state.moves() == ["src/tariff.py\tsrc/rates.py"]
+    assert [(row.says, row.fresh) for row in failures.failures(shop.place, shop.now)] == [("warn", "same")]
     assert "not found" in str(shop.before(again))
     (root / "src" / "rates.py").write_text("price = 1\n")
     assert "not found" not in str(shop.before(edit(shop, "src/rates.py")))
+    assert [row.why for row in failures.failures(shop.place, shop.now)] == ["tariff.py changed"]

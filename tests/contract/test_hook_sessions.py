@@ -156,6 +156,24 @@ def test_another_agent_s_ask_is_not_this_one_s(hooked: Any) -> None:
     assert other.get("permissionDecision") == "deny"
 
 
+def test_each_subagent_is_asked_once(hooked: Any) -> None:
+    """Whoever repeats it passes by its own ask, once, whatever the others of the session did between; parallel calls are one."""
+    _costly(hooked)
+
+    def answers(agent: str, calls: int = 1) -> list[str]:
+        """What a batch of that many identical calls hears; it ends before anything else happens."""
+        batch = [hooked.call(BUILD) for _ in range(calls)]
+        said = [hooked.before(call, "two", **({"agent_id": agent} if agent else {})) or {} for call in batch]
+        hooked.batch([], "two", **({"agent_id": agent} if agent else {}))
+        return [answer.get("permissionDecision", "passes") for answer in said]
+
+    assert [answers(who) for who in ("", "a1")] == [["deny"], ["deny"]]
+    assert answers("a2", 2) == ["deny", "deny"]
+    assert answers("a1") == ["passes"]
+    assert [answers(who) for who in ("a3", "a1")] == [["deny"], ["deny"]], "a pass is used up, and nobody else's"
+    assert [answers(""), answers("a2", 2)] == [["passes"], ["passes", "passes"]]
+
+
 @pytest.mark.parametrize(
     ("text", "outcome"),
     [

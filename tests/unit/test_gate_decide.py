@@ -318,7 +318,7 @@ def test_kin() -> None:
     """`python -m pytest` after `pytest: command not found` is worth a note, never more, and only while the tool is missing."""
     part = Part("e" * 32, "sh", "pytest", "python -m pytest x.py", kin=KEY)
     other = Action("Bash", "sh", ".", part.key, part.text, (part,))
-    missing = {"cls": "command-not-found", "identical": 9, "streak": 9}
+    missing: dict[str, Any] = {"cls": "command-not-found", "identical": 9, "streak": 9}
     got = answer(failed(**missing), other, ENFORCE)
     assert (got.verdict, got.rule) == ("warn", "related")
     assert answer(failed(**missing), other, facts=UNCHANGED | {"family_ok": True}).verdict == "allow"
@@ -407,36 +407,53 @@ sys.path[:0] = {paths!r}
 from projectmem_gate.decide import decide
 from projectmem_gate.history import fold
 from projectmem_gate.model import Action, Part, Session
-from projectmem_gate.policy import Policy
+from projectmem_gate.policy import Policy, Rule
 entries = json.loads({entries!r})
 part = Part("a" * 32, "sh", "npm run build", "npm run build", paths=("b", "a", "c"))
 action = Action("Bash", "sh", ".", "a" * 32, "npm run build", (part,))
 record = fold("a" * 32, entries, {now})
 facts = {{record.id: {{"head": "same", "deps": "same", "files": "same", "changes": []}}}}
 d = decide(action, [record], facts, Session("s1"), Policy(mode="enforce"), {now})
-print(json.dumps([d.to_data(), record.to_data(), Policy().hash], sort_keys=True))
+rules = [Rule("\\u0130\\u0131", "path", "src/\\u0130*", "ask", "\\u00fc", "2027-01-16"),
+         Rule("b", "command", "npm | yarn", "ask", "", "2027-01-15")]
+ruled = Policy(mode="enforce", rules=rules)
+edit = Part("b" * 32, "edit", "edit src/\\u0130.py", "x", paths=("src/\\u0130.py",), effects=(("edit", "src/\\u0130.py"),))
+both = Action("Bash", "sh", ".", "f" * 32, "npm run build", (part, edit), ("&&",))
+keys = ("id", "label", "target", "pattern", "effect", "origin", "review_at")
+labels = [dict(zip(keys, row), reason="I\\u0131", instead="", decision="", hits=0) for row in {labels!a}]
+more = [decide(a, r, facts, Session("s1"), p, {now}, labels=ls).to_data()
+        for a in (action, both) for r in ([], [record]) for p in (Policy(), ruled) for ls in ([], labels, labels[::-1])]
+print(json.dumps([d.to_data(), record.to_data(), Policy().hash, ruled.hash, more], sort_keys=True))
 """
+LABELS = [
+    ("l2", "rule", "command", "npm", "deny", "human", 0),
+    ("l1", "protected", "path", "src/\u0130*", "", "human", NOW - 1),
+    ("l3", "fragile", "tool", "B*", "ask", "human", 0),
+    ("l4", "protected", "path", "SRC", "deny", "human", NOW + 1),
+]
 
 
 @pytest.mark.parametrize(
     "env",
     [
         {"PYTHONHASHSEED": "0", "TZ": "UTC", "LC_ALL": "C"},
-        {"PYTHONHASHSEED": "77", "TZ": "Asia/Kathmandu", "LC_ALL": "C.UTF-8"},
+        {"PYTHONHASHSEED": "77", "TZ": "Etc/GMT+12", "LC_ALL": "C.UTF-8"},
         {"PYTHONHASHSEED": "4242", "TZ": "America/St_Johns", "LC_ALL": "tr_TR.UTF-8", "PYTHONUTF8": "0"},
     ],
 )
 def test_the_same_bytes_in_every_process(env: dict[str, str]) -> None:
-    """Hash seeds, time zones and locales change nothing."""
+    """Hash seeds, time zones and locales change nothing: of records, labels, the policy's rules and their review dates."""
     entries = [
         entry("fail", NOW - i * MINUTE, harness=h, sig="İx\u00e9") for i, h in enumerate(("codex", "claude-code", "gemini"), 1)
     ]
     paths = [str(Path(__file__).resolve().parents[2] / "gate")]
-    program = PROGRAM.format(paths=paths, entries=json.dumps(entries), now=NOW)
+    program = PROGRAM.format(paths=paths, entries=json.dumps(entries), labels=LABELS, now=NOW)
     base = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "LC_", "LANG", "TZ"))}
     outputs = {
         subprocess.run([sys.executable, "-c", program], env=base | e, capture_output=True, check=True).stdout
         for e in (env, {"PYTHONHASHSEED": "1"})
     }
     assert len(outputs) == 1
-    assert json.loads(outputs.pop())[0]["verdict"] == "deny"
+    first, _, _, _, more = json.loads(outputs.pop())
+    assert first["verdict"] == "deny"
+    assert {"repeat.denied", "human.deny", "rule.b", "rule.İı"} <= {d["rule"] for d in more}
