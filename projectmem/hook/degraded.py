@@ -100,8 +100,13 @@ def first_time(home: str, session: str) -> bool:
 
 
 def refusal(payload: Payload, what: str) -> dict[str, Any] | None:
-    """The answer to a call that cannot be checked where the policy says `on_error = "deny"`."""
+    """The answer to a call that cannot be checked where the policy says `on_error = "deny"`; None for our own repair."""
     from projectmem_gate.model import Decision
+
+    from projectmem.hook.own import repairs
+
+    if repairs(payload):
+        return None
 
     reason = f"projectmem could not check this call ({what[:200]}) and the policy says on_error = deny. Run `projectmem doctor`."
     found: dict[str, Any] | None = payload.adapter.answer(payload, Decision("deny", "on_error", reason=reason))

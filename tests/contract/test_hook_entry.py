@@ -149,6 +149,48 @@ def test_on_error_deny_closes_while_the_snapshot_is_lost(hooked: Any, monkeypatc
         assert verdict is None or "on_error = deny" in said["permissionDecisionReason"]
 
 
+@pytest.mark.parametrize(
+    ("command", "let"),
+    [
+        ("projectmem doctor", True),
+        ("projectmem rebuild", True),
+        ("projectmem --root /a/b.c repair --apply --json", True),
+        ("  projectmem  verify ", True),
+        ("projectmem", False),
+        ("projectmem --root doctor", False),
+        ("projectmem uninit", False),
+        ("projectmem forget x", False),
+        ("projectmem repair x", False),
+        ("projectmem doctor repair", False),
+        ("projectmem repair && rm -rf /", False),
+        ("projectmem repair; ls", False),
+        ("projectmem repair\nls", False),
+        ("projectmem repair & ls", False),
+        ("projectmem repair > ~/.bashrc", False),
+        ("projectmem repair `ls`", False),
+        ("projectmem repair --root $(ls)", False),
+        ("PATH=. projectmem repair", False),
+        ("./projectmem repair", False),
+        ("sudo projectmem repair", False),
+        ("python3 -m projectmem repair", False),
+        ("projectmem\trepair", False),
+    ],
+)
+def test_the_gate_never_refuses_its_own_repair(hooked: Any, monkeypatch: pytest.MonkeyPatch, command: str, let: bool) -> None:
+    """Where nothing can be checked and the policy says deny, what mends it passes, alone and in plain words."""
+    monkeypatch.setattr(pipeline, "run", lambda *_: 1 // 0)
+    monkeypatch.setattr(entry, "_denies_on_error", lambda _: True)
+
+    def verdict(call: dict[str, Any]) -> Any:
+        said = (hooked.fire("PreToolUse", **call) or {}).get("hookSpecificOutput", {})
+        return said.get("permissionDecision")
+
+    call = hooked.call(command)
+    assert verdict(call) == (None if let else "deny")
+    for other in ({"tool_name": "Write"}, {"tool_input": {**call["tool_input"], "session_id": "x"}}, {"tool_input": command}):
+        assert verdict({**call, **other}) == "deny"
+
+
 @pytest.mark.parametrize("damage", [b"", b"garbage" * 500, b"SQLite format 3\x00" + b"\x00" * 4000])
 def test_a_damaged_snapshot_is_rebuilt_and_still_speaks(hooked: Any, damage: bytes) -> None:
     """The snapshot is derived: whatever became of it, the next check knows what the log knows."""
