@@ -53,6 +53,17 @@ def of_events(events: Iterable[Mapping[str, Any]], now: int) -> list[str]:
     return lines[:SHOWN] + ahead(latest, now)
 
 
+def of_times(times: Iterable[int], now: int) -> list[str]:
+    """What is to be said of failures recorded at these times (microseconds)."""
+    count = sum(at > now + SKEW_US for at in times)
+    if not count:
+        return []
+    return [
+        f"{count} of these {'is' if count == 1 else 'are'} dated ahead of this machine's clock: one of the two clocks is wrong;"
+        " until that time they warn at most"
+    ]
+
+
 def of_stats(found: Mapping[str, Any]) -> list[str]:
     """What the summaries say of the clocks (see `summaries.stats`)."""
     clock = found.get("clock") or {}

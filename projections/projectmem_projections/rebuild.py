@@ -14,9 +14,10 @@ __all__ = ["rebuild", "rebuild_snapshot"]
 WAIT_MS = 60_000
 
 
-def rebuild(home: str, notices: list[str] | None = None) -> dict[str, int]:
+def rebuild(home: str, notices: list[str] | None = None, damage: list[str] | None = None) -> dict[str, int]:
     """Rebuild the gate snapshot, the DuckDB summaries and the recall index, and remove older generations (they may hold what
-    was erased). `notices` collects what recall had to leave out: it is served without vectors, or from the log, meanwhile.
+    was erased). `notices` collects what recall had to leave out: it is served without vectors, or from the log, meanwhile;
+    `damage` what of the log could not be read, or was an unfinished write: every byte of it was looked at.
 
     Returns counts that have been reconciled: {events, streams, open_failures, actions, failures, generation_bytes}.
     Raises CountMismatch when the two do not account for the same events, ProjectionError when another builder does not
@@ -31,6 +32,8 @@ def rebuild(home: str, notices: list[str] | None = None) -> dict[str, int]:
     if notices is not None:
         notices += said
     with generations.open_current(home) as summaries:
+        if damage is not None:
+            damage += [row["detail"] for row in summaries.query("SELECT detail FROM integrity ORDER BY ALL")]
         # Only as far as the snapshot went: somebody may have appended in between.
         upto = summaries.cursor()
         missing = {s: n for s, n in cursor.items() if upto.get(s, 0) < n}

@@ -117,9 +117,17 @@ def rebuild(root: Root = "", as_json: Json = False) -> None:
     """Build all that is derived from the log anew."""
     from projectmem_projections.rebuild import rebuild as build
 
-    place = common.open_place(root)
+    from projectmem.hook import health
+
+    place, now, damage = common.open_place(root), common.now(), list[str]()
     with output.Waiting("rebuilding from the log"):
-        counts = build(place.home)
+        counts = build(place.home, damage=damage)
+        if damage:
+            health.look(place.home, now)  # an unfinished write at an end is no damage
+        else:
+            health.note(place.home, [], now)
+    _, count, first = health.known(place.home)
+    common.notices([f"the log is damaged in {count} place(s), what is whole was taken: {first}"] if count else [])
     if as_json:
         common.emit({"home": place.home, "counts": counts})
         return

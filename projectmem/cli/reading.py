@@ -32,12 +32,13 @@ def failures(
 
     GATE is what it would say now to a session that repeats the action; `silent` comes with the reason.
     """
+    from projectmem import clock
     from projectmem.failures import failures as rows_of
     from projectmem.failures import render
 
     now, notices = common.now(), list[str]()
     rows = rows_of(common.open_place(root), now, every=every, limit=limit, notices=notices)
-    common.notices(notices)
+    common.notices(notices + clock.of_times((row.record.at for row in rows), now))
     if as_json:
         common.emit([row.to_data() for row in rows])
         return

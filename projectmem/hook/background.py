@@ -5,6 +5,10 @@ from __future__ import annotations
 import os
 import sys
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 
 def start(module: str, *args: str | int) -> None:
     """Run the function `main` of one of our modules with these arguments, in a process and a session of its own, and with none
@@ -24,3 +28,33 @@ def start(module: str, *args: str | int) -> None:
         os.posix_spawn(argv[0], argv, environment({}), file_actions=quiet, setsid=True)
     except NotImplementedError:  # an old C library: it then shares the harness's session
         os.posix_spawn(argv[0], argv, environment({}), file_actions=quiet)
+
+
+def start_alone(lock: str, module: str, home: str) -> bool:
+    """`start` it for `home`, unless the process that holds `lock` is at work already; whether it was started. Raises OSError."""
+    from projectmem_logs import files
+
+    os.makedirs(f"{home}/projections", 0o700, exist_ok=True)
+    held = files.lock(lock, 0)
+    if held is None:
+        return False
+    files.unlock(held)
+    start(module, home)
+    return True
+
+
+def alone(lock: str, priority: int, work: Callable[[], None]) -> bool:
+    """In such a process: do `work` under `lock` with this lower priority; False where another one does it already. Raises
+    OSError, and what `work` raises."""
+    from projectmem_logs import files
+
+    if hasattr(os, "nice"):
+        os.nice(priority)
+    held = files.lock(lock, 0)
+    if held is None:
+        return False
+    try:
+        work()
+    finally:
+        files.unlock(held)
+    return True

@@ -1,7 +1,7 @@
 """What the last look at the whole log found, in a small note, and the look itself: damage in the middle of a log is far from
 where a hook reads.
 
-    <home>/projections/health.json    {"at", "count", "first"}: written by `verify`, `doctor`, `repair` and the look below
+    <home>/projections/health.json    {"at", "count", "first"}: by `verify`, `doctor`, `repair`, `rebuild` and the look below
 
 At the start of a session the hook reads the note, one small file, and says what is wrong. Where the last look is older than a
 day, a process in the background looks at every byte, with low priority; the next session hears of it.
@@ -92,16 +92,10 @@ def lock_path(home: str) -> str:
 
 
 def _look_soon(home: str) -> None:
-    from projectmem_logs import files
-
     from projectmem.hook import background
 
     try:
-        os.makedirs(f"{home}/projections", 0o700, exist_ok=True)
-        held = files.lock(lock_path(home), 0)
-        if held is not None:
-            files.unlock(held)
-            background.start("projectmem.hook.health", home)
+        background.start_alone(lock_path(home), "projectmem.hook.health", home)
     except OSError:
         pass  # a folder that cannot be written, no process to be had: the next session tries again
 
@@ -110,20 +104,10 @@ def main(home: str) -> None:
     """Look at every byte of the log and keep what was found. Raises nothing: nobody would hear it."""
     import time
 
-    from projectmem_logs import files
-
-    from projectmem.hook import degraded
+    from projectmem.hook import background, degraded
 
     try:
-        if hasattr(os, "nice"):
-            os.nice(NICE)
-        held = files.lock(lock_path(home), 0)
-        if held is None:
-            return
-        try:
-            look(home, time.time_ns() // 1000)
-        finally:
-            files.unlock(held)
+        background.alone(lock_path(home), NICE, lambda: look(home, time.time_ns() // 1000))
     except Exception as exc:
         degraded.note(home, "log", "could not be looked at", f"{type(exc).__name__}: {exc}")
 

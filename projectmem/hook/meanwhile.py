@@ -77,16 +77,6 @@ def _opened(path: str) -> Meanwhile:
 
 def start_rebuild(home: str) -> bool:
     """Start the process that brings the snapshot up, unless one is at work or has failed within the last minute."""
-    from projectmem_logs import files
-
     from projectmem.hook.refolding import failed_lately, lock_path
 
-    if failed_lately(home, RETRY_S):
-        return False
-    os.makedirs(f"{home}/projections", 0o700, exist_ok=True)
-    held = files.lock(lock_path(home), 0)
-    if held is None:
-        return False
-    files.unlock(held)
-    background.start("projectmem.hook.refolding", home)
-    return True
+    return not failed_lately(home, RETRY_S) and background.start_alone(lock_path(home), "projectmem.hook.refolding", home)

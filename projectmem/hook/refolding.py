@@ -42,20 +42,15 @@ def main(home: str) -> None:
     """Bring the snapshot of the log in `home` up. Raises nothing: nobody would hear it."""
     from projectmem_logs import files
 
-    from projectmem.hook import degraded
+    from projectmem.hook import background, degraded
+
+    def work() -> None:
+        refold(home)
+        files.remove(_mark_path(home))
+        degraded.note(home, "snapshot", "brought up to the log in the background")
 
     try:
-        if hasattr(os, "nice"):
-            os.nice(NICE)
-        held = files.lock(lock_path(home), 0)
-        if held is None:
-            return
-        try:
-            refold(home)
-            files.remove(_mark_path(home))
-            degraded.note(home, "snapshot", "brought up to the log in the background")
-        finally:
-            files.unlock(held)
+        background.alone(lock_path(home), NICE, work)
     except Exception as exc:
         degraded.note(home, "snapshot", "could not be brought up to the log", f"{type(exc).__name__}: {exc}")
         _mark(home)

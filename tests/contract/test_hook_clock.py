@@ -134,3 +134,20 @@ def test_decisions_made_around_a_jump_can_be_recomputed(hooked: Any) -> None:
     known(hooked)
     report = replay_log(str(hooked.home), root=str(hooked.root), verify=True).to_data()
     assert report["ok"] and report["decisions"]["same"] >= 3 and verify(str(hooked.home)).ok
+
+
+def test_failures_dated_ahead_are_said_where_failures_are_listed(hooked: Any, monkeypatch: Any, capsys: Any) -> None:
+    """Beside the list, not in it; nothing where the clock is right."""
+    from projectmem.cli import app, common
+
+    monkeypatch.chdir(hooked.root)
+    monkeypatch.setattr(common, "now", lambda: hooked.now)
+    hooked.run("npm test", ERROR, "right")
+    assert app.run(["failures"]) == 0 and "ahead" not in capsys.readouterr().err
+    with Jumped(hooked, DAY):
+        hooked.run(COMMAND, ERROR, "wrong")
+    assert app.run(["failures", "--json"]) == 0
+    found = capsys.readouterr()
+    assert "1 of these is dated ahead" in found.err and "ahead" not in found.out
+    hooked.now += DAY
+    assert app.run(["failures"]) == 0 and "ahead" not in capsys.readouterr().err

@@ -92,3 +92,19 @@ def test_a_note_that_cannot_be_read_says_nothing(hooked: Any) -> None:
         with open(path, "wb") as file:
             file.write(raw)
         assert health.known(str(hooked.home)) == (0, 0, "")
+
+
+def test_a_rebuild_looks_at_every_byte_and_keeps_what_it_found(hooked: Any, monkeypatch: Any, capsys: Any) -> None:
+    """Damage is said and noted; an unfinished write is none; a whole log takes an older note back."""
+    monkeypatch.chdir(hooked.root)
+    start(hooked, "zero")
+    damage(hooked)
+    assert cli.run(["rebuild"]) == 0 and "the log is damaged in 1 place(s)" in capsys.readouterr().err
+    assert health.known(str(hooked.home))[1] == 1 and "log is damaged" in start(hooked, "one")
+    (path,) = hooked.home.glob("log/*/*.jsonl")
+    path.write_bytes(path.read_bytes().replace(b"n0te 7 ", b"note 7 ") + b'{"actor":{"agent":"","ha')
+    assert cli.run(["rebuild"]) == 0 and "damaged" not in capsys.readouterr().err
+    assert health.known(str(hooked.home))[1] == 0
+    health.note(str(hooked.home), ["old"], 1)
+    LogStore(str(hooked.home)).append([], now=hooked.now)
+    assert cli.run(["rebuild"]) == 0 and health.known(str(hooked.home))[1:] == (0, "")
