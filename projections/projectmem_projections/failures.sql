@@ -5,6 +5,9 @@
 -- standing: open | cleared | disputed | superseded, by which event (standing_id) and why (reason). View failure_states adds what
 -- the clock changes. last_ok_*: newest success of the key. streak: failures since. snoozed_until: 0 when not snoozed.
 -- part_of_chain: the blame is on one part, which has a row of its own. actors: who failed since the last success.
+-- Order is by the times on record. Where one of them lies more than five minutes ahead of the clock that asks, another clock was
+-- wrong: the gate then goes by what was recorded later (as `projectmem failures` and `explain` do), and what stands here may differ
+-- from it until that time has come.
 WITH newest AS (
     SELECT
         key,

@@ -71,9 +71,10 @@ def histories(draw: st.DrawFn) -> list[dict[str, Any]]:
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(histories(), st.integers(13, 40))
+@given(histories(), st.integers(1, 40))
 def test_the_state_of_a_failure_is_what_the_gate_says(events: list[dict[str, Any]], day: int) -> None:
-    """State, reason and the event that did it, at any time after all of it."""
+    """State, reason and the event that did it, whatever way the clocks went, at any time that no entry of the key lies ahead of:
+    where one does, SCHEMA.md leaves the word to the gate."""
     now = day * DAY
     entries: dict[str, list[dict[str, Any]]] = {}
     for event in events:
@@ -81,6 +82,7 @@ def test_the_state_of_a_failure_is_what_the_gate_says(events: list[dict[str, Any
             if op[0] == "entry":
                 entries.setdefault(op[1], []).append(op[2])
     expected = {}
+    ahead = {key for key, found in entries.items() if max(e["at"] for e in found) > now + history.AHEAD_US}
     for key, found in entries.items():
         record = history.fold(key, found, now)
         if record is None:
@@ -97,7 +99,9 @@ def test_the_state_of_a_failure_is_what_the_gate_says(events: list[dict[str, Any
         con.execute(views())
         con.execute(f"SET VARIABLE now_us = {now}")
         rows = con.execute("SELECT key, state, reason, state_id, expires_at FROM failure_states").fetchall()
-    assert {row[0]: row[1:] for row in rows} == expected
+    assert {row[0] for row in rows} == set(expected)
+    for key in expected:
+        assert key in ahead or {row[0]: row[1:] for row in rows}[key] == expected[key]
 
 
 @st.composite
