@@ -1,7 +1,8 @@
 """One session of a real client against the scripted model. Run as a program, alone or in a network namespace of its own:
 `python client_driver.py SPEC.json`.
 
-SPEC: {"harness", "client", "work", "home", "path", "steps", "log", "env", "allow", "timeout_s"}; see scripted_model.py for steps.
+SPEC: {"harness", "client", "work", "home", "path", "steps", "log", "env", "allow", "prompts", "timeout_s"}; see scripted_model.py
+for steps. `prompts` are what a person says in this session, one after the other (Claude Code alone); without them "go on".
 Prints {"returncode", "stdout", "stderr"} as JSON.
 """
 
@@ -33,13 +34,13 @@ def play(spec: Spec) -> dict[str, Any]:
         [spec["client"], *argv],
         cwd=spec["work"],
         env=env | spec.get("env", {}),
-        stdin=subprocess.DEVNULL,
+        stdin=subprocess.PIPE if spec.get("prompts") else subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,
     )
     try:
-        out, err = client.communicate(timeout=spec.get("timeout_s", 90))
+        out, err = client.communicate(clients.said(spec) or None, timeout=spec.get("timeout_s", 90))
     except subprocess.TimeoutExpired:
         os.killpg(client.pid, 9)
         out, err = client.communicate()

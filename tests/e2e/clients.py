@@ -21,11 +21,25 @@ def _merge(path: Path, data: dict[str, Any]) -> None:
 
 
 def claude(spec: Spec, home: Path, url: str) -> Started:
-    """Claude Code."""
-    argv = ["-p", "go on", "--model", "claude-sonnet-4-5", "--output-format", "stream-json", "--verbose"]
+    """Claude Code. Several prompts come over standard input."""
+    argv = [
+        "-p",
+        *(["--input-format", "stream-json"] if spec.get("prompts") else ["go on"]),
+        "--model",
+        "claude-sonnet-4-5",
+        "--output-format",
+        "stream-json",
+        "--verbose",
+    ]
     argv += ["--allowedTools", spec.get("allow", "Bash,Edit,Write,Read")]
     quiet = ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_AUTOUPDATER", "DISABLE_TELEMETRY", "DISABLE_ERROR_REPORTING")
     return argv, {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": "dummy-key", **dict.fromkeys(quiet, "1")}
+
+
+def said(spec: Spec) -> bytes:
+    """What a client reads from its standard input: the prompts, as messages in Claude Code's form; mostly nothing."""
+    messages = [{"type": "user", "message": {"role": "user", "content": text}} for text in spec.get("prompts", ())]
+    return "".join(json.dumps(message) + "\n" for message in messages).encode()
 
 
 def codex(spec: Spec, home: Path, url: str) -> Started:

@@ -101,6 +101,31 @@ def test_a_costly_failure_is_refused_once_and_the_considered_repeat_runs(world: 
     assert world.events("gate.degraded") == []
 
 
+def _remember(world: Any, *texts: str) -> None:
+    """Notes of somebody before."""
+    from projectmem_logs.store import LogStore
+
+    actor = {"session": "earlier", "agent": "", "harness": "h", "model": "m", "origin": "agent"}
+    now = time.time_ns() // 1000
+    note = {"kind": "note.recorded", "at": now, "actor": actor, "causes": []}
+    with LogStore(str(world.home)) as store:
+        for text in texts:
+            store.append([{**note, "data": {"text": text, "tags": []}}], now=now)
+
+
+def test_what_a_prompt_recalls_reaches_the_next_request_once(world: Any) -> None:
+    """A note too old for the session's start comes with the prompt that it answers, and not with the next one."""
+    _setup(world)
+    asked = "connect ECONNREFUSED 127.0.0.1:6379 in the queue tests"
+    _remember(world, f"{asked}: start redis with make queue-up before running the suite")
+    _remember(world, *(f"page {n} of the handbook is about {what}" for n, what in enumerate("abcdefghi")))
+    requests = world.session(prompts=[asked, f"still there: {asked}"])
+    assert len(requests) == 2, "a request for each prompt"
+    assert [_after(requests, n).count("make queue-up") for n in (0, 1)] == [1, 1], _after(requests, 1)[-3000:]
+    assert "handbook" in _after(requests, 0) and "still there" in _after(requests, 1)
+    assert [event["data"]["surface"] for event in world.events("recall.decided")] == ["start", "prompt"]
+
+
 def test_a_failing_edit_fires_no_event_before_it_and_is_learned_all_the_same(world: Any) -> None:
     """The client refuses the edit before any hook but PostToolBatch; the failure is on record, and spoken of when repeated."""
     (world.repo / "a.txt").write_text("alpha\nbeta\n")
