@@ -19,7 +19,7 @@ HINT_ROWS_MAX = 400
 PENDING_MAX = 2048  # notes from pre-hook to post-hook that are kept; older ones belong to calls that never finished
 BUSY_S = 0.1
 # The file is derived from the log: no syncs, and the journal is kept for the next process.
-FOR_WRITING = ("PRAGMA synchronous = OFF", "PRAGMA journal_mode = TRUNCATE", "BEGIN IMMEDIATE")
+FOR_WRITING: tuple[str, ...] = ("PRAGMA synchronous = OFF", "PRAGMA journal_mode = TRUNCATE", "BEGIN IMMEDIATE")
 
 
 def opened(path: str) -> Any:

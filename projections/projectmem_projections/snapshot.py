@@ -58,8 +58,9 @@ class Snapshot(FixTables, SnapshotFile):
                 rows = self._db.execute("SELECT stream, seq, hash FROM cursor").fetchall()
                 cursor = {stream: (seq, hash) for stream, seq, hash in rows}
                 before = dict(cursor)
-                complete = True
+                complete, last_id = True, ""
                 for event in events:
+                    last_id = event.get("id", "")
                     stream, seq = event["stream"], event["seq"]
                     last, hash = cursor.get(stream, (0, ""))
                     if seq <= last:
@@ -80,11 +81,16 @@ class Snapshot(FixTables, SnapshotFile):
                             getattr(self, "_do_" + op[0])(*op[1:])
                 if self._changed:
                     self._refresh()
+                if self.beside is not None:
+                    session, call, note = self.beside
+                    note["proposed"] = last_id
+                    quick.put_note(self._db, session, call, _encode(note))
                 self._save_cursor(cursor, before, positions if complete and self.FOLLOWS else None)
             except BaseException:
                 self._rollback()
                 raise
             self._db.execute("COMMIT")
+            self.beside = None
         return complete
 
     def _save_cursor(

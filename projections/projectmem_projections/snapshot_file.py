@@ -76,6 +76,10 @@ class SnapshotFile:
     Raises SnapshotDamaged (discard and rebuild), SnapshotBusy (nothing was changed) and ProjectionError (permissions, space).
     """
 
+    # (session, call, note): a note to be written in the transaction of the next `apply`, with the id of its last event as
+    # `proposed`. None again once it is there. A transaction of its own costs as much as half of the fold.
+    beside: tuple[str, str, dict[str, Any]] | None = None
+
     def __init__(self, path: str, *, busy_ms: int = 100) -> None:
         self.path = path
         self._guard = _Guard(path)

@@ -104,10 +104,11 @@ def _check(place: Place, state: Snapshot, payload: Payload, call: Call, now: int
     from projectmem.hook.state import identified, keep_word, policy_hash, policy_of, record, turn_in
     from projectmem.place import env
 
-    action = identified(place, call, state.moves())
+    moved = state.moves()
+    action = identified(place, call, moved)
     asker = Session(call["session"], call["agent"], call["harness"], call["call"], turn_in(state, payload))
     policy = policy_of(state)
-    disk = Disk(place, env("PATH"), state.moves())
+    disk = Disk(place, env("PATH"), moved)
     for _ in range(READS_MAX):
         cursor = state.cursor()
         decision, facts, records = assess(state, action, asker, disk, policy, now)
@@ -123,10 +124,13 @@ def _check(place: Place, state: Snapshot, payload: Payload, call: Call, now: int
         draft = drafts.proposed_draft(
             call, action, decision, facts, asker, policy_hash=policy_hash(policy), now=now, as_of=cursor, labels=state.labels()
         )
-        events = record(place, state, [draft], now)
         left = {"t0": now, "verdict": decision.verdict, "reason": decision.reason, "refused": adapter.refuses(reply)}
-        kind = tried(decision, records, facts, asker, policy, now)
-        note(state, call, {**left, "tried": kind, "proposed": events[-1]["id"] if events else ""})
+        left |= {"tried": tried(decision, records, facts, asker, policy, now), "proposed": ""}
+        state.beside = (call["session"], call["call"], left) if call["call"] else None
+        events = record(place, state, [draft], now)
+        if state.beside is not None:  # spooled, or not folded: the note stands alone
+            state.beside = None
+            note(state, call, {**left, "proposed": events[-1]["id"] if events else ""})
         if decision.verdict == "warn" and policy.mode != "observe" and not adapter.WARNS_BEFORE:
             keep_word(state, payload, decision.reason)  # no way to say it now: the next event after a call takes it
     return reply

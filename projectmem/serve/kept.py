@@ -24,6 +24,7 @@ _stores: dict[tuple[str, str], list[LogStore]] = {}
 _snapshots: dict[str, list[KeptSnapshot]] = {}
 _quick: dict[str, list[tuple[tuple[int, int], Any]]] = {}  # the file and the connection that the first question uses
 _files: dict[int, tuple[int, int]] = {}  # of the connections that are in use
+_for_writing = quick.FOR_WRITING  # all but the last hold as long as the connection
 _glances: dict[str, Glance] = {}  # what recall has read
 
 
@@ -91,6 +92,8 @@ def _connect(path: str) -> Any:
             return db
         db.close()
     db = quick.opened(path)
+    for statement in _for_writing[:-1]:
+        db.execute(statement)
     _files[id(db)] = now
     return db
 
@@ -125,7 +128,7 @@ def _unlook(home: str, glance: Glance) -> None:
 
 def keep() -> None:
     """From now on this process keeps what it opens."""
-    quick.connect, quick.disconnect = _connect, _disconnect
+    quick.connect, quick.disconnect, quick.FOR_WRITING = _connect, _disconnect, _for_writing[-1:]
     state.opener = _open
     recall_light.take, recall_light.give = _look, _unlook
     writing.take, writing.give = _take, _give
@@ -135,7 +138,7 @@ def release() -> None:
     """Close what was kept, and keep nothing from now on."""
     state.opener = Snapshot
     recall_light.take, recall_light.give = recall_light.opened, recall_light.closed
-    quick.connect, quick.disconnect = quick.opened, quick.closed
+    quick.connect, quick.disconnect, quick.FOR_WRITING = quick.opened, quick.closed, _for_writing
     writing.take, writing.give = writing.made, writing.unmade
     for store in [store for stores in _stores.values() for store in stores]:
         store.close()

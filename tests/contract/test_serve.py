@@ -124,6 +124,31 @@ def test_only_who_shows_the_token_is_answered(hooked: Any, client: Client) -> No
     assert len(hooked.events()) == before + 1
 
 
+@pytest.mark.parametrize(
+    ("head", "status"),
+    [
+        ("POST {path} HTTP/1.1\r\nhOsT: {host}\r\nAUTHORIZATION:{token}\r\ncontent-length:0\r\n\r\n", b"204"),
+        ("POST {path} HTTP/1.1\nHost: {host}\nAuthorization: {token}\nContent-Length: 0\n\n", b"204"),
+        ("POST {path} HTTP/1.1\r\nHost: {host}\r\nHost: evil\r\nAuthorization: {token}\r\nContent-Length: 0\r\n\r\n", b"400"),
+        ("POST {path} HTTP/1.1\r\nHost : {host}\r\nAuthorization: {token}\r\nContent-Length: 0\r\n\r\n", b"400"),
+        ("POST {path} HTTP/1.1\r\nHost: {host}\r\n Origin: x\r\nAuthorization: {token}\r\nContent-Length: 0\r\n\r\n", b"400"),
+        ("POST {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: {token}\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", b"400"),
+        ("POST {path} HTTP/1.1\r\nHost: {host}\r\nX: {long}\r\nAuthorization: {token}\r\nContent-Length: 0\r\n\r\n", b"400"),
+        ("POST {path} HTTP/1.1\r\n" + "".join(f"x{n}: y\r\n" for n in range(100)) + "\r\n", b"400"),
+        ("POST {path} HTTP/1.1\r\nHost\r\n\r\n", b"400"),
+        ("POST {path} HTTP/2.0\r\n\r\n", b"400"),
+        ("POST {path}\r\n\r\n", b"400"),
+    ],
+)
+def test_a_request_is_read_as_it_is_written_or_refused(client: Client, head: str, status: bytes) -> None:
+    """Headers in any case; what two readers may understand differently is refused."""
+    port = client.settings.port
+    given = {"path": f"{settings.BASE}/claude-code/SessionEnd", "host": f"127.0.0.1:{port}", "long": "y" * 70_000}
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as raw:
+        raw.sendall(head.format(**given, token=f"Bearer {client.settings.token}").encode())
+        assert raw.recv(100).split(b" ")[1] == status
+
+
 def test_bodies_that_are_no_payload_are_survived(hooked: Any, client: Client, tmp_path: Path) -> None:
     """Nothing to say, and the next request is answered; another project's payload is not written anywhere."""
     for raw in (b"", b"[]", b"\xff\xfe", b"{" * 50_000):
