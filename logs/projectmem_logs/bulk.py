@@ -46,11 +46,26 @@ _FRACTIONS = [f"{us * 4096 // 1000:03x}-" for us in range(1000)]
 
 def prepare_many(drafts: Sequence[Any], now: int) -> list[Encoded]:
     """`envelope.prepare` of every draft. Raises as it does, before anything is written."""
+    if len(drafts) == 1:
+        return [_one(drafts[0], now)]
     out: list[Encoded] = []
     for begin in range(0, len(drafts), _BLOCK):
         block = drafts[begin : begin + _BLOCK]
         out += _quickly(block, now) or [_carefully(draft, now) for draft in block]
     return out
+
+
+def _one(draft: Any, now: int) -> Encoded:
+    """What a store that lives on appends, most of the time."""
+    try:
+        kind, at, causes, data = check_draft(draft, now)
+        run = _run(draft.get("actor"), kind)
+        raw = orjson.dumps(data, option=_OPTIONS) if _TRUSTED and fits(data) else b""
+        if 0 < len(raw) <= _LONG:
+            return run, at, causes, data, raw
+    except (EventError, TypeError, ValueError):
+        pass  # what is wrong is named below
+    return _carefully(draft, now)
 
 
 def _quickly(block: Sequence[Any], now: int) -> list[Encoded]:
@@ -199,6 +214,8 @@ def seal_many(
     events: bool = True,
 ) -> tuple[list[dict[str, Any]], bytes, str, str]:
     """As `envelope.seal_all`, and the last record's id and hash besides; without `events` their list stays empty."""
+    if len(batch) == 1:
+        return _seal_one(batch[0], stream, first, prev, ts, rand, scope, scope_text, events)
     ms, us = divmod(ts, 1000)  # ids are made a microsecond apart, as envelope.seal_all does
     start = _millisecond(ms)
     salts = rand.hex()
@@ -236,6 +253,29 @@ def seal_many(
             ms, us = ms + 1, 0
             start = _millisecond(ms)
     return made, b"".join(lines), id, last
+
+
+def _seal_one(
+    one: Encoded, stream: str, seq: int, prev: str, ts: int, rand: bytes, scope: dict[str, str], scope_text: str, events: bool
+) -> tuple[list[dict[str, Any]], bytes, str, str]:
+    """The same for a single record, without what pays only for many."""
+    (who, kind, head, kind_part), at, causes, data, raw = one
+    ms, us = divmod(ts, 1000)
+    salt = rand[:SALT_BYTES].hex()
+    bits = f"{1 << 63 | int.from_bytes(rand[SALT_BYTES : SALT_BYTES + 8], 'big') >> 2:x}"
+    id = f"{_millisecond(ms)}{_FRACTIONS[us]}{bits[:4]}-{bits[4:]}"
+    digest = sha256(rand[:SALT_BYTES] + raw).hexdigest()
+    before = f'{head}{at},"batch":{seq},"causes":{_list(causes) if causes else "[]"}'
+    middle = f',"id":"{id}{kind_part}0,"prev":"{prev}"'
+    after = f',"scope":{scope_text},"seq":{seq},"stream":"{stream}","ts":{ts},"v":{VERSION}}}'
+    hash = sha256(f'{before},"digest":"{digest}"{middle}{after}'.encode()).hexdigest()
+    end = f',"digest":"{digest}","hash":"{hash}"{middle},"salt":"{salt}"{after}\n'
+    made = [{
+        "v": VERSION, "id": id, "stream": stream, "seq": seq, "batch": seq, "left": 0, "ts": ts, "at": at, "kind": kind,
+        "scope": dict(scope), "actor": dict(who), "causes": causes, "data": data, "salt": salt, "digest": digest, "prev": prev,
+        "hash": hash,
+    }] if events else []  # fmt: skip
+    return made, b"".join((f'{before},"data":'.encode(), raw, end.encode())), id, hash
 
 
 def _list(causes: list[str]) -> str:

@@ -10,6 +10,7 @@ import struct
 import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime
+from random import Random
 from typing import Any
 
 import pytest
@@ -64,7 +65,7 @@ def test_bulk_and_single_sealing_give_the_same_bytes(batch: list[dict[str, Any]]
     if refused:
         return
     where: dict[str, Any] = {
-        "stream": "00000000000000aa", "first": 5, "prev": GENESIS, "ts": now, "rand": bytes([byte]) * (26 * len(batch)),
+        "stream": "00000000000000aa", "first": 5, "prev": GENESIS, "ts": now, "rand": Random(byte).randbytes(26 * len(batch)),
         "scope": {"project": "p", "tenant": ""}, "scope_text": '{"project":"p","tenant":""}',
     }  # fmt: skip
     events, data = seal_all(single, ids=(), **where)
@@ -122,7 +123,7 @@ def test_a_wrong_draft_behind_a_right_one_of_the_same_actor_is_refused_alike() -
             assert refused == also_refused
 
 
-def test_the_fast_coder_takes_what_is_plain() -> None:
+def test_the_fast_coder_takes_what_is_plain(monkeypatch: pytest.MonkeyPatch) -> None:
     """Payloads as the hook makes them do not fall back: that would be slow, and nothing else would show it."""
     data = finished_draft(
         {"session": "s", "call": "c", "input": {"command": "ls"}, "harness": "claude-code"},
@@ -130,6 +131,8 @@ def test_the_fast_coder_takes_what_is_plain() -> None:
     )["data"]  # fmt: skip
     for many in (1, 70):
         assert len(bulk._encode([data] * many)) == many
+    monkeypatch.setattr(bulk, "_carefully", None)
+    assert bulk.prepare_many([{"kind": "action.finished", "data": data}], NOW)[0][3] == data
 
 
 def test_a_store_that_lives_on_writes_as_a_young_one_does(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
