@@ -132,7 +132,8 @@ def test_the_fast_coder_takes_what_is_plain(monkeypatch: pytest.MonkeyPatch) -> 
     for many in (1, 70):
         assert len(bulk._encode([data] * many)) == many
     monkeypatch.setattr(bulk, "_carefully", None)
-    assert bulk.prepare_many([{"kind": "action.finished", "data": data}], NOW)[0][3] == data
+    draft = {"kind": "action.finished", "actor": {"origin": "observed"}, "data": data}
+    assert bulk.prepare_many([draft], NOW)[0][3] == data
 
 
 def test_a_store_that_lives_on_writes_as_a_young_one_does(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
