@@ -213,7 +213,8 @@ class LogStore:
             if not position.segment or position.sealed:
                 break
             seen = files.signature_of(self._open())
-            if seen[1] == position.size and seen == files.signature(self._path(position.segment)):
+            same = seen[1] == position.size and seen == files.signature(self._path(position.segment))
+            if same and not files.is_sealed(seen[3]):  # sealed while we waited for it: the end is in the next one by now
                 break
         else:
             raise AppendError(f"another program keeps writing to {self._folder()} without the lock; nothing was kept")

@@ -150,3 +150,32 @@ def test_a_segment_that_was_replaced_while_it_was_waited_for_is_held_as_it_is_no
             pass
     fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     os.close(fd)
+
+
+@pytest.mark.parametrize("known", [False, True], ids=["a new store", "a store that knows the end"])
+def test_a_segment_sealed_while_it_was_waited_for_gets_nothing_more(
+    home: str, known: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other holder of a removed lock file seals it and begins the next one: what was written to it then would be damage."""
+    store = LogStore(home)
+    other = LogStore(home, segment_bytes=1)
+    if known:
+        store.append([note("four")], now=NOW)
+    opened, seen = files.open_append, []
+
+    def overtaken(path: str, create: bool = False) -> int:
+        if not seen:
+            seen.append(path)
+            for lock in Path(home, "locks").glob("*[0-9a-f].lock"):
+                lock.unlink()
+            other.append([note("other")], now=NOW)  # a segment of its own
+            other.close()
+        return opened(path, create=create)
+
+    if known:
+        other.append([note("five")], now=NOW)  # so that the store has to look again
+        other.close()
+    monkeypatch.setattr(files, "open_append", overtaken)
+    store.append([note("late")], now=NOW)
+    store.close()
+    assert seen and texts(home)[3:] == [*(["four", "five"] if known else []), "other", "late"] and verify(home).ok
