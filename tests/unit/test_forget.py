@@ -94,6 +94,8 @@ class World:
         self("recall", "who planned what in spring?")
         self("record", "note", "After the generation was built.")
         store = LogStore(str(self.home))
+        log = self.home / "hook.log"  # a rebuild in the background would take away what is put here
+        assert not (self.home / "projections" / "refold.lock").exists(), log.read_text() if log.exists() else "no hook.log"
         (self.home / "hook.log").write_text(f"2026 batch: {SECRET} happened\n2026 batch: nothing much\n")
         (self.home / "errors.log").write_text(f"--- arguments: ['record', 'note', '{SECRET}']\nother\n")
         (self.home / "quarantine" / "torn").write_bytes(b'{"actor":{"agent":"","x":"' + json.dumps(SECRET).encode()[1:9])
