@@ -25,6 +25,7 @@ from projectmem.setup.command import SHELL, interpreter, words_of
 from projectmem.setup.compiled import compile_hook
 
 FAILURES = 200
+PROMPT = "please write a poem about autumn leaves, and keep the second verse short"
 ERROR = "Exit code 1\nsrc/app.ts:3:5 - error TS2304: Cannot find name 'x'.\nbuild failed"
 
 
@@ -91,6 +92,10 @@ def cases(project: Project, run: int, *, shell: bool = True) -> dict[str, tuple[
         "pre, candidate": (project.argv("PreToolUse", shell=shell), project.payload("PreToolUse", f"bench{run}", **known)),
         "batch, one success": (project.argv("PostToolBatch", shell=shell), project.payload("PostToolBatch", "bench", **batch)),
         "failure": (project.argv("PostToolUseFailure", shell=shell), project.payload("PostToolUseFailure", "bench", **failed)),
+        "prompt, nothing recalled": (
+            project.argv("UserPromptSubmit", shell=shell),
+            project.payload("UserPromptSubmit", "bench", prompt=PROMPT),
+        ),
     }
 
 
