@@ -9,18 +9,16 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-S = 1_000_000
-DAY = 86_400 * S
+S, DAY = 1_000_000, 86_400_000_000
 RANK = {"allow": 0, "warn": 1, "ask": 2, "deny": 3}
 
 SOURCE, NAMED, DOC, MANIFEST, SCRATCH = "src/other.py", "src/app.py", "README.md", "package.json", "/tmp/x.py"
 MAKE = ("any", "make")
-EVERYTHING = {
-    ("edit", SOURCE), ("edit", NAMED), ("edit", DOC), ("edit", MANIFEST), ("edit", SCRATCH), ("read", NAMED), ("read", SOURCE),
-    ("install", "npm"), ("login", "gh"), ("env", "PATH"), ("checkout", ""), ("service", "db"), ("any", "make"), ("any", "python"),
+ANY_CHANGE = {
+    ("edit", SOURCE), ("edit", NAMED), ("edit", DOC), ("edit", MANIFEST), ("install", "npm"), ("login", "gh"), ("env", "PATH"),
+    ("checkout", ""), ("service", "db"), MAKE, ("any", "python"),
 }  # fmt: skip
-NEVER = {("edit", SCRATCH), ("read", NAMED), ("read", SOURCE)}
-ANY_CHANGE = EVERYTHING - NEVER
+EVERYTHING = ANY_CHANGE | {("edit", SCRATCH), ("read", NAMED), ("read", SOURCE)}
 # class -> what may have mended it. A `npm run` task may well read documents, and its own manifest always.
 MENDS = {
     **dict.fromkeys(("build", "test", "runtime", "unknown"), ANY_CHANGE),
@@ -30,8 +28,7 @@ MENDS = {
     "network": {("edit", NAMED), ("login", "gh"), ("env", "PATH"), ("service", "db")},
     "edit-mismatch": {("edit", NAMED), ("checkout", "")},
 }
-FILES = ("files",)
-NEEDS = {"command-not-found": ("deps", "files"), "usage": FILES, "auth": FILES, "network": (), "edit-mismatch": FILES}
+NEEDS = dict.fromkeys(("usage", "auth", "edit-mismatch"), ("files",)) | {"command-not-found": ("deps", "files"), "network": ()}
 SAME = {"build": 930, "test": 910, "runtime": 850, "unknown": 700, "command-not-found": 970, "usage": 970, "auth": 920}
 SAME |= {"network": 650, "edit-mismatch": 960}
 
@@ -47,27 +44,19 @@ def freshness(cls: str, at: int, facts: dict[str, Any] | None, now: int) -> str:
         return "changed"
     if any((c[0], c[1]) in MENDS[cls] for c in facts["changes"] if c[2] > at):
         return "changed"
-    workspace = cls in ("build", "test", "runtime", "unknown")
-    if workspace and facts["head"] == "changed":
+    counts = {"head": cls not in NEEDS, "deps": cls not in ("edit-mismatch", "network", "auth"), "files": cls != "network"}
+    if any(counts[n] and facts[n] == "changed" for n in counts):
         return "changed"
-    if facts["deps"] == "changed" and cls not in ("edit-mismatch", "network", "auth"):
-        return "changed"
-    if facts["files"] == "changed" and cls != "network":
-        return "changed"
-    needs = ("head", "deps", "files") if workspace else NEEDS[cls]
-    return "unknown" if any(facts[n] == "unknown" for n in needs) else "same"
+    return "unknown" if any(facts[n] == "unknown" for n in NEEDS.get(cls, counts)) else "same"
 
 
 def placed(entries: list[dict[str, Any]], now: int) -> list[dict[str, Any]]:
     """What is dated more than five minutes ahead happened before all that its stream recorded later at a time that can be."""
-    out = []
+    out, limit = [], now + 300 * S
+    own = [x for x in entries if x["origin"] != "import"]
     for e in entries:
-        later = [
-            x["at"]
-            for x in entries
-            if x["stream"] == e["stream"] and x["seq"] > e["seq"] and x["origin"] != "import" and x["at"] <= now + 300 * S
-        ]
-        ahead = e["at"] > now + 300 * S and e["origin"] != "import" and later
+        later = [x["at"] for x in own if x["stream"] == e["stream"] and x["seq"] > e["seq"] and x["at"] <= limit]
+        ahead = later and e in own and e["at"] > limit
         out.append({**e, "at": min(later) if ahead else e["at"], "said": e["at"]})
     return out
 
@@ -75,9 +64,8 @@ def placed(entries: list[dict[str, Any]], now: int) -> list[dict[str, Any]]:
 def open_failures(entries: list[dict[str, Any]], now: int) -> list[dict[str, Any]]:
     """The failures since the last success, observed ones only where there are any; [] when nothing may object."""
     ordered = sorted(placed(entries, now), key=order)
-    fails = [e for e in ordered if e["t"] == "fail"]
-    oks = [e for e in ordered if e["t"] == "ok"]
-    since = [e for e in fails if not oks or order(e) > order(oks[-1])]
+    ended = max((order(e) for e in ordered if e["t"] == "ok"), default=(0, "", 0))
+    since = [e for e in ordered if e["t"] == "fail" and order(e) > ended]
     chosen = [e for e in since if e["origin"] == "observed"] or since
     if not chosen:
         return []
@@ -89,12 +77,11 @@ def open_failures(entries: list[dict[str, Any]], now: int) -> list[dict[str, Any
 
 def looks_again(action: Any, key: str, last: dict[str, Any], session: Any) -> bool:
     """Is it the failed action with other output or other surrounding text, rather than a repeat?"""
-    mine, theirs = action.variant(key), last["variant"]
-    if mine == theirs or last["cls"] == "edit-mismatch":
-        return mine != theirs and mine != "" and theirs != ""
-    workspace = last["cls"] not in NEEDS
-    detail = mine.split("|")[0].strip() != theirs.split("|")[0].strip()
-    return workspace and last["session"] == session.session and ("|" in theirs or detail)
+    mine, theirs, cls = str(action.variant(key)), str(last["variant"]), last["cls"]
+    if cls == "edit-mismatch":
+        return "" != mine != theirs != ""
+    more = "|" in theirs or mine.split("|")[0].strip() != theirs.split("|")[0].strip()
+    return bool(mine != theirs and more and cls not in NEEDS and last["session"] == session.session)
 
 
 def objection(action: Any, key: str, entries: Any, facts: Any, session: Any, policy: Any, now: int) -> tuple[Any, ...] | None:
@@ -106,7 +93,7 @@ def objection(action: Any, key: str, entries: Any, facts: Any, session: Any, pol
     cls, at = last["cls"], last["said"]
     if looks_again(action, key, last, session):
         return None
-    facts, pinned = facts.get(last["id"]), any(e["t"] == "pin" for e in entries)
+    facts, pinned = facts.get(last["id"]), "pin" in [e["t"] for e in entries]
     if (not pinned and now >= at + policy.ttl_warn[cls]) or at > now + max(300 * S, policy.ttl_warn[cls]):
         return None
     state = freshness(cls, at, facts, now)
@@ -123,8 +110,7 @@ def objection(action: Any, key: str, entries: Any, facts: Any, session: Any, pol
         if (e["cls"], e["sig"]) != (cls, last["sig"]) or (newer and any(e["at"] < c <= newer for c in changed_at)):
             break
         run, own, newer = run + 1, own + (e["session"] == session.session), e["at"]
-    actors = len({(e["harness"], e["model"], e["agent"]) for e in fails})
-    more = max(0, run - 1) + min(actors, 4) - 1
+    more = max(0, run - 1) + min(4, len({(e["harness"], e["model"], e["agent"]) for e in fails})) - 1
     bucket = next(b for limit, b in ((1800 * S, 1000), (DAY, 960), (7 * DAY, 850), (now, 650)) if now - at <= limit)
     base = SAME[cls] * bucket * (1000 if state == "same" else 800) // 1_000_000
     chance = (base * 6 + 1000 * more) // (6 + more)
@@ -145,25 +131,20 @@ def objection(action: Any, key: str, entries: Any, facts: Any, session: Any, pol
     return verdict, chance, at, last["id"]
 
 
-def verdict(
-    action: Any, histories: dict[str, list[dict[str, Any]]], facts: Any, session: Any, policy: Any, now: int, asks: Any
-) -> Any:
-    """(verdict, id) for records alone."""
+def verdict(action: Any, histories: Any, facts: Any, session: Any, policy: Any, now: int, asks: Any) -> tuple[str, str]:
+    """(verdict, id) for records alone. `histories`: key -> its entries."""
     found = [o for k, es in histories.items() if (o := objection(action, k, es, facts, session, policy, now))]
     if not found:
         return "allow", ""
-    top = max(found, key=lambda o: (RANK[o[0]], o[1], o[2], [-ord(c) for c in o[3]]))
-    if top[0] == "ask" and not (policy.ask_by == "person" and policy.mode == "enforce"):
-        mine = [e for e in asks if (e["session"], e["agent"]) == (session.session, session.agent)]
-        mine = [e for e in mine if e["t"] != "pass" or e["at"] <= now + 300 * S]
-        passed = [order(e) for e in mine if e["t"] == "pass"]
-        for e in mine:
-            beside = (session.call and session.call == e["call"]) or 0 <= e["turn"] == session.turn
-            if e["t"] == "pass" and top[2] <= e["at"] and beside:
-                return "allow", top[3]
-        for e in mine:
+    verdict, _, at, id = max(found, key=lambda o: (RANK[o[0]], o[1], o[2], [-ord(c) for c in o[3]]))
+    if verdict == "ask" and not (policy.ask_by == "person" and policy.mode == "enforce"):
+        mine = [e for e in asks if (e["session"], e["agent"]) == (session.session, session.agent) and at <= e["at"]]
+        asked = [e for e in mine if e["t"] == "ask" and e["at"] <= now]
+        passed = [e for e in mine if e["t"] == "pass" and e["at"] <= now + 300 * S]
+        if any((session.call and session.call == e["call"]) or 0 <= e["turn"] == session.turn for e in passed):
+            return "allow", id
+        for e in asked:
             meant = 0 <= e["turn"] < session.turn or now - e["at"] >= 2 * S
-            fresh = e["t"] == "ask" and top[2] <= e["at"] <= now and all(order(e) > p for p in passed)
-            if fresh and meant and not (session.call and session.call == e["call"]):
-                return "allow", top[3]
-    return top[0], top[3]
+            if meant and not (session.call and session.call == e["call"]) and all(order(e) > order(p) for p in passed):
+                return "allow", id
+    return verdict, id

@@ -13,6 +13,7 @@ REPO = Path(__file__).resolve().parents[2]
 PACKAGES = ("projectmem", "logs/projectmem_logs", "gate/projectmem_gate", "projections/projectmem_projections")
 FILE_LINES_MAX = 500
 FUNCTION_LINES_MAX = 70
+REFERENCE_LINES_MAX = 150
 
 # What is called -> the only modules that may call it, and why.
 ONLY_IN: dict[str, tuple[set[str], str]] = {
@@ -79,6 +80,12 @@ def test_source_file_keeps_the_house_rules(path: Path) -> None:
         if used == "print" and not name.startswith(PRINTERS):
             wrong.append(f"line {line}: only the command line prints")
     assert not wrong, f"{name}:\n  " + "\n  ".join(wrong)
+
+
+@pytest.mark.parametrize("name", ["reference_gate.py", "reference_rules.py"])
+def test_the_naive_references_stay_small(name: str) -> None:
+    """What the gate is checked against must be plain enough to be right at a glance."""
+    assert len((REPO / "tests" / name).read_text(encoding="utf-8").splitlines()) <= REFERENCE_LINES_MAX
 
 
 def test_no_tracked_file_names_an_index_host_or_a_machine_path() -> None:
