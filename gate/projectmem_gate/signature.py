@@ -28,6 +28,7 @@ _TELLING: tuple[tuple[tuple[str, ...], str], ...] = (
     (("(fail)", "✗", "✘", " FAIL "), r"^\s*(?:\(fail\)|✗|✘)|^\s*FAIL\s"),
     (("rror: ", "rror["), r"^\S+:\d+(?::\d+)?:? (?:fatal )?error"),
     (("fatal: ",), r"^fatal: "),
+    (("are ignored by one",), r"^The following paths are ignored by one of your "),
     (("[rejected]", "[remote rejected]"), r"^ ! \[(?:remote )?rejected\]"),
     (("panic: ",), r"^panic: "),
     (("tests finished",), r"tests finished: .*\b[1-9]\d* (?:failed|exceptions)"),
@@ -102,7 +103,7 @@ def telling_lines(output: str) -> list[str]:
     if traced:
         return [traced]
     plain = [line for line in lines if not line.lstrip().startswith(_NOISE) and sum(c.isalnum() for c in line) > 3]
-    return plain[-1:]
+    return ([line for line in plain if not line.lstrip().startswith(_WENT_WELL)] or plain)[-1:]
 
 
 def _some(hits: list[str]) -> list[str]:

@@ -118,6 +118,14 @@ def clause(pattern: str, instead: str) -> dict[str, Any]:
 @example(("uv run pytest -q", [clause("pytest", "uv run pytest")], Policy()))
 @example(("python -m pytest a b", [clause("pytest", "uv run pytest")], Policy()))
 @example(("ssh host 'npm i'", [clause("npm", "")], Policy()))
+@example(("sudo npm ci", [clause("npm", "npm ci")], Policy()))
+@example(("sudo npm ci", [clause("npm | yarn", "npm ci | yarn")], Policy()))
+@example(("yarn", [clause("npm | yarn", "npm ci | yarn")], Policy()))
+@example(("npm install", [clause("npm | yarn", "npm ci | yarn")], Policy()))
+@example(("sudo npm ci", [clause("* ci", "npm")], Policy()))
+@example(("git push -f", [clause("*push*", "git push --force")], Policy()))
+@example(("cd web && npm i && npm ci", [clause("npm", "npm ci")], Policy()))
+@example(("npm ci && npm i", [clause("npm", "npm ci")], Policy()))
 def test_agrees_with_the_naive_reference(world: Any) -> None:
     """Verdict, and the label behind it."""
     command, found, policy = world
@@ -142,7 +150,8 @@ def test_order_and_repetition_do_not_count(world: Any, rng: random.Random) -> No
 @given(WORLDS, st.sampled_from([1, DAY, 400 * DAY]))
 def test_nothing_rises_with_time(world: Any, later: int) -> None:
     """A review date only lowers what a rule does."""
-    before, after = ask(*world), ask(*world, NOW + later)
+    command, found, policy = world
+    before, after = ask(command, found, policy), ask(command, found, policy, NOW + later)
     assert ref.RANK.index(after.verdict) <= ref.RANK.index(before.verdict)
 
 

@@ -295,6 +295,20 @@ def test_different_failures_differ(a: str, b: str) -> None:
     assert signature("test", a) != signature("test", b)
 
 
+@pytest.mark.parametrize(
+    ("output", "told"),
+    [
+        ("The following paths are ignored by one of your .gitignore files:\n.entire\nhint: Use -f\n\nInstalled 6 hooks",
+         "The following paths are ignored by one of your .gitignore files:"),
+        ("the parcel has no address\nInstalled 6 hooks", "the parcel has no address"),
+        ("Installed 6 hooks", "Installed 6 hooks"),
+    ],
+)  # fmt: skip
+def test_what_went_well_does_not_stand_for_a_failure(output: str, told: str) -> None:
+    """Unless nothing else was said."""
+    assert signature("unknown", output) == told
+
+
 TEXTS = st.one_of(
     st.text(max_size=300), st.lists(st.sampled_from([o for _, _, o, *_ in FAILED] + [o for _, _, o in OK])).map("\n".join)
 )
