@@ -197,10 +197,12 @@ class Line:
 
     start, end  byte offsets in the segment, end after the newline;  why  "" or one of FAULTS
     dressed     not ok, but whole once a byte-order mark or carriage return is taken off: an editor's doing, no crash's
+    named       (stream, batch) that a damaged line still names, each in its place; ("", 0) where it does not
     """
 
     __slots__ = (
-        "batch", "dressed", "end", "erased", "hash", "id", "left", "ok", "prev", "seq", "start", "stream", "terminated", "why",
+        "batch", "dressed", "end", "erased", "hash", "id", "left", "named", "ok", "prev", "seq", "start", "stream",
+        "terminated", "why",
     )  # fmt: skip
 
     def __init__(self, why: str, start: int = 0, end: int = 0, terminated: bool = True) -> None:
@@ -208,6 +210,7 @@ class Line:
         self.seq = self.batch = self.left = 0
         self.prev = self.hash = self.id = self.stream = ""
         self.erased = self.dressed = False
+        self.named = ("", 0)
 
 
 def check_line(raw: bytes, start: int = 0, terminated: bool = True) -> Line:
@@ -217,7 +220,21 @@ def check_line(raw: bytes, start: int = 0, terminated: bool = True) -> Line:
     line.ok = not line.why
     if line.why in ("bom", "crlf"):
         line.dressed = not _judge(undress(raw), line)
+    if not line.ok and not line.dressed:
+        line.named = _named(raw)
     return line
+
+
+def _named(raw: bytes) -> tuple[str, int]:
+    """The stream and batch a damaged line names where an envelope has them: within a payload's texts a quote is escaped, and
+    the payload stands between the two."""
+    at, causes = raw.find(b'},"at":'), raw.find(b',"causes":[')
+    _, found, batch = raw[at + 7 : causes].partition(b',"batch":')
+    place = raw.rfind(b',"stream":"') + 11
+    stream, end, _ = raw[place : place + 64].partition(b'","ts":')
+    if not raw.startswith(_BEGIN) or at < 0 or not found or len(batch) > 16 or not batch.isdigit():
+        return "", 0
+    return (stream.decode("ascii"), int(batch)) if place >= 11 and end and stream.isalnum() else ("", 0)
 
 
 def undress(raw: bytes) -> bytes:

@@ -1,8 +1,9 @@
 """What the end of a segment looks like and what may be done about it: a table, and the pure scan that feeds it.
 
 A batch is one write and one sync, and the next begins only after the sync returned. So after a crash only the last
-batch can be unfinished ("torn", safe to cut: nobody was told it is stored), and damage in front of a later batch cannot
+batch can be unfinished ("torn", to be cut: nobody was told it is stored), and damage in front of a later batch cannot
 come from a crash ("corrupt", never cut). Every record names the first seq of its batch and how many of it follow.
+What an editor or a bad disk did inside the last batch alone looks like a crash: so what is cut is kept, in quarantine.
 """
 
 from __future__ import annotations
@@ -16,13 +17,14 @@ if TYPE_CHECKING:
     from .envelope import Line
 
 CLEAN, UNTERMINATED, TORN, CORRUPT, MORE = "clean", "unterminated", "torn", "corrupt", "more"
-NONE, SAME, BEYOND = "none", "same", "beyond"  # self-consistent lines after the damage, by the batch they claim
+NONE, SAME, BEYOND = "none", "same", "beyond"  # what the lines from the damage on claim, by their batches
 
 ANY = None
 # damage   there are bytes after the last good record
 # crash    those bytes could be one unfinished write of ours: no longer than a batch, not an editor's or a stranger's, and
 #          not something in front of the record that should come next
-# later    self-consistent lines after the damage, by the batch they claim
+# later    the batches claimed by the lines from the damage on: by whole ones, and by damaged ones that still name this stream
+#          and their batch (what is left of one unfinished write names the next batch and no other)
 # whole    the last good record closes its batch
 # newline  the last good record ends in its newline
 # (damage, crash, later, whole, newline, -> state)
@@ -31,7 +33,7 @@ TABLE: tuple[tuple[bool | None, bool | None, str | None, bool | None, bool | Non
     (False, ANY, ANY, True, False, UNTERMINATED),  # whole but for its newline: finish the line, lose nothing
     (False, ANY, ANY, False, ANY, TORN),  # cut between two records of a batch
     (True, False, ANY, ANY, ANY, CORRUPT),  # no crash did this: never cut it
-    (True, True, NONE, ANY, ANY, TORN),  # nothing valid follows: the unfinished write itself
+    (True, True, NONE, ANY, ANY, TORN),  # nothing that names a batch follows: the unfinished write itself
     (True, True, SAME, ANY, ANY, TORN),  # what follows belongs to the unfinished batch, or repeats what came before
     (True, True, BEYOND, ANY, ANY, CORRUPT),  # what follows was begun after the damaged part was synced
 )
@@ -115,8 +117,9 @@ def assess(lines: Sequence[Line], stream: str, anchor: tuple[int, str] | None, s
 
 
 def _later(rest: Sequence[Line], stream: str, seq: int) -> str:
-    """What the self-consistent lines from the first damage on claim about their batches."""
-    batches = [line.batch for line in rest if line.ok and line.stream == stream]
+    """What the lines from the first damage on claim about their batches: whole ones, and damaged ones as far as they name it."""
+    claims = [(line.stream, line.batch) if line.ok else line.named for line in rest]
+    batches = [batch for named, batch in claims if named == stream]
     return NONE if not batches else BEYOND if max(batches) > seq + 1 else SAME
 
 

@@ -103,7 +103,7 @@ def _plan_stream(home: str, stream: str) -> list[Step]:
                 steps.append(Step("finish", stream, path, "put the last newline back"))
             elif tail.state == TORN:
                 size = len(raw) - tail.cut
-                what = f"move an unfinished write of {size:,} bytes at the end to quarantine/ (nothing acknowledged is in it)"
+                what = f"move an unfinished write of {size:,} bytes at the end to quarantine/"
                 steps.append(Step("cut", stream, path, what, tail.cut))
                 raw = raw[: tail.cut]
         if int(name[:20]) != seq + 1:

@@ -286,8 +286,8 @@ class LogStore:
         files.truncate(self._open(), cut)
         why = position.tail.why or "unfinished batch"
         self.notices.append(
-            f"an unfinished write of {len(torn):,} bytes at the end of {position.segment} was moved to quarantine/{name}; "
-            f"no acknowledged event was in it"
+            f"the last {len(torn):,} bytes of {position.segment} are no whole batch and were moved to quarantine/{name}. A crash "
+            f"leaves that of an append that never returned; if something else changed the file, look there for what was recorded"
         )
         position.size, position.tail.state = cut, CLEAN
         facts = {"segment": position.segment, "offset": cut, "bytes": len(torn), "sha256": digest, "quarantine": name}

@@ -27,7 +27,8 @@ BLOCK = 64 * 1024  # bytes checked at a time: they stay in the processor's cache
 
 REMEDIES = {
     "unterminated": "the next append puts it back by itself; no record is lost",
-    "torn": "nothing acknowledged is in it; the next append moves it to quarantine/ by itself",
+    "torn": "the next append moves it to quarantine/ by itself. After a crash nothing acknowledged is in it; if something else "
+    "changed the file, restore this segment from a backup first",
     "crlf": "run `projectmem repair` (git did this: set `* -text` for the log's folder)",
     "bom": "run `projectmem repair`",
     "nul": "a disk or file-system fault; restore this segment from a backup, or keep it: the rest is served",

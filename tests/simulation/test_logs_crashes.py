@@ -122,6 +122,48 @@ def test_lost_sectors_of_the_last_batch_are_torn_and_cost_nothing_else(small: Sm
             assert (tail.state, tail.seq, tail.cut) == (TORN, seq, begin)
 
 
+def test_sectors_of_the_last_batch_that_hold_older_bytes_are_torn(small: Small) -> None:
+    """As above, but a sector that was not written holds zeros, noise, or what was on the disk before: pieces of this log."""
+    rng = random.Random(13)
+    for _ in range(400):
+        i = rng.randrange(2, len(small.ends))
+        (seq, begin), end = small.ends[i - 1], small.ends[i][1]
+        image = bytearray(small.data[:end])
+        for at in range(begin, end, 512):
+            stop, old = min(end, at + 512), rng.randrange(max(1, begin - 512))
+            stale = rng.choice([bytes(512), rng.randbytes(512), bytes(image[old : old + 512]).ljust(512, b"\n")])
+            if rng.random() < 0.5:
+                image[at:stop] = stale[: stop - at]
+        tail = small.judge(bytes(image))
+        if bytes(image) != small.data[:end]:
+            assert (tail.state, tail.seq, tail.cut) == (TORN, seq, begin)
+
+
+def test_an_editor_s_change_to_the_last_batches_is_never_cut(tmp_path: Path) -> None:
+    """Three acknowledged batches, each changed by one replacement: no line is whole, but they say that they are three."""
+    small = Small(tmp_path)
+    with LogStore(small.home) as store:
+        for n in range(3):
+            store.append([note(f"told Anna {n}")], now=NOW + 50 + n)
+    changed = small.path.read_bytes().replace(b"Anna", b"Hanna")
+    small.put(changed)
+    with LogStore(small.home) as store:
+        store.append([note("later")], now=NOW + 60)
+        assert any("DAMAGED LOG" in n for n in store.notices)
+    assert small.path.read_bytes() == changed and not list(Path(small.home, "quarantine").iterdir())
+    assert {p.kind for p in verify(small.home).problems} == {"digest"}
+
+
+def test_no_notice_of_a_cut_claims_what_cannot_be_known(tmp_path: Path) -> None:
+    """A change inside the last batch alone looks like a crash: it is kept in quarantine, and people are told to look there."""
+    small = Small(tmp_path)
+    small.put(small.data.replace(f"event {small.total - 1} ".encode(), b"changed "))
+    assert "if something else changed the file" in verify(small.home).problems[0].remedy
+    with LogStore(small.home) as store:
+        store.append([note("later")], now=NOW + 60)
+        assert len(store.notices) == 1 and "if something else changed the file, look there" in store.notices[0]
+
+
 def test_a_flipped_bit_before_the_last_batch_is_corrupt_and_never_cut(small: Small) -> None:
     """Sampled flips: in front of the last batch corrupt, inside it torn; the reader never serves the damaged record."""
     rng = random.Random(11)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from projectmem_logs.envelope import MAX_BATCH, Line
+from projectmem_logs.envelope import GENESIS, MAX_BATCH, Line, check_line, seal
 from projectmem_logs.recovery import ANY, BEYOND, CLEAN, CORRUPT, NONE, SAME, TABLE, TORN, UNTERMINATED, assess, classify
 
 INPUTS = list(itertools.product((False, True), (False, True), (NONE, SAME, BEYOND), (False, True), (False, True)))
@@ -39,9 +39,11 @@ def good(seq: int, batch: int, left: int, *, prev: str | None = None, start: int
     return line
 
 
-def bad(start: int, why: str = "hash", length: int = 10) -> Line:
-    """A damaged line."""
-    return Line(why, start, start + length)
+def bad(start: int, why: str = "hash", length: int = 10, named: tuple[str, int] = ("", 0)) -> Line:
+    """A damaged line, and the stream and batch it still names."""
+    line = Line(why, start, start + length)
+    line.named = named
+    return line
 
 
 WHOLE = [good(1, 1, 0), good(2, 2, 1), good(3, 2, 0)]
@@ -57,6 +59,9 @@ CASES: list[tuple[str, list[Line], str, int, int]] = [
     ("a record twice", [*WHOLE, good(3, 2, 0, start=30)], TORN, 3, 30),
     ("two records swapped", [WHOLE[0], good(3, 3, 0), good(2, 2, 0)], CORRUPT, 1, 10),
     ("another chain", [WHOLE[0], good(2, 2, 0, prev="x")], TORN, 1, 10),
+    ("damage that names the batch it is in", [*WHOLE, bad(30, named=("s", 4)), bad(40, named=("s", 4))], TORN, 3, 30),
+    ("damage that names batches begun later", [*WHOLE, bad(30, named=("s", 4)), bad(40, named=("s", 5))], CORRUPT, 3, 30),
+    ("damage that names another stream's batch", [*WHOLE, bad(30), bad(40, named=("t", 9))], TORN, 3, 30),
     ("only strange lines", [bad(0, "foreign"), bad(10, "foreign")], CORRUPT, 0, 0),
     ("one strange scrap", [bad(0, "foreign", 5)], TORN, 0, 0),
     ("longer than any batch", [WHOLE[0], bad(10, "nul", MAX_BATCH + 1)], CORRUPT, 1, 10),
@@ -100,3 +105,23 @@ def test_the_end_of_a_batch_alone_does_not_make_it_whole() -> None:
     assert assess([good(6, 5, 0)], "s", None, 60).state == "more"
     assert assess([good(5, 5, 1), good(6, 5, 0)], "s", None, 60).state == CLEAN
     assert assess([good(6, 5, 0), good(7, 7, 0)], "s", None, 70).state == CLEAN
+
+
+def record(data: dict[str, object], batch: int = 7) -> bytes:
+    """One line of the stream "s", without its newline."""
+    draft = {"kind": "note.recorded", "actor": {"origin": "human", "agent": '},"at":1,"batch":1,"causes":['}, "data": data}
+    scope = {"project": "p", "tenant": ""}
+    return seal(
+        draft, stream="s", seq=9, batch=batch, ts=1, prev=GENESIS, salt=bytes(16), id="0" * 36, scope=scope
+    )[1][:-1]  # fmt: skip
+
+
+def test_a_damaged_line_names_its_stream_and_batch_where_they_stand_and_nowhere_else() -> None:
+    """What an actor or a payload says of batches and streams is not taken for the envelope's."""
+    line = record({"text": "Anna", "at": {"x": 1}, "batch": 99, "causes": [], "stream": "t", "ts": 1})
+    assert check_line(line).ok and check_line(line).named == ("", 0)
+    assert check_line(line.replace(b"Anna", b"Hanna")).named == ("s", 7)
+    assert check_line(line.replace(b"Anna", b"A\0na")).named == ("s", 7)
+    begin, end = line.index(b',"data":'), line.index(b',"salt":')
+    for scrap in (line[:begin], line[begin:], line[9:], line[:end], bytes(len(line)), line.replace(b'"batch":7', b'"batch":x')):
+        assert check_line(scrap).named == ("", 0)
