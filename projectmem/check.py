@@ -69,6 +69,8 @@ def tool_call(
         return tool or "Bash", {"command": command}
     if file:
         path = os.path.abspath(file)
+        if not old and not new:  # the file alone: what would be said to any change of it
+            return tool or "Write", {"file_path": path, "content": "", "old_string": "", "new_string": "\n"}
         return tool or "Edit", {"file_path": path, "old_string": old, "new_string": new}
     if not tool:
         raise BadInputError("an input is the input of a tool: name the tool too")

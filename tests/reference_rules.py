@@ -50,7 +50,7 @@ def verdict(action: Any, labels: list[dict[str, Any]], policy: Any, now: int) ->
         hit = [p for p in parts if matches(label["target"], label["pattern"], action, p)]
         hit = [p for p in hit if not (instead and matches(label["target"], instead, action, p))]
         if is_rule and label["target"] == "command":
-            hit = [p for p in hit if "remote" not in [kind for kind, _ in p.effects]]
+            hit = [p for p in hit if not re.search(r"  # (.*, )?(ssh|docker|kubectl) ", p.text)]
         if not hit:
             continue
         effect = label["effect"] or ("ask" if label["label"] == "protected" else "warn")

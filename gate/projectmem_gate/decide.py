@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from projectmem_gate.model import Action, Part, Session
     from projectmem_gate.policy import Policy
 
-ENGINE = "6"  # changes whenever equal inputs may give another decision
+ENGINE = "7"  # changes whenever equal inputs may give another decision
 FUTURE_US = history.AHEAD_US  # a record dated further ahead than this may warn at most
 REPEAT_US = 2_000_000  # a repeat this long after an ask is meant, where batches cannot be told apart
+HARNESS_MS = 120_000  # what a harness gives a command that asks for no other limit (Claude Code's)
 OBSERVE = "observe."  # prefix of the rule where the mode says not to speak
 
 _RANK = {v: i for i, v in enumerate(VERDICTS)}
@@ -180,7 +181,7 @@ def _by_record(
     guarded, silent = (False, all(p.trivial or _ignored(action, i) for i, p in enumerate(action.parts)))
     if not exact and not near:
         guarded, silent = _in_chain(action, record)
-    if (silent and action.joins) or _another_look(action, record, session):
+    if (silent and action.joins) or _another_look(action, record, session) or _has_longer(action, record):
         return None
     identical, flaky = _own_history(record, facts or {})
     chance = odds.estimate(record, state, now, identical=identical, retried=(facts or {}).get("retried"))
@@ -246,6 +247,19 @@ def _another_look(action: Action, record: Record, session: Session) -> bool:
     if record.cls not in freshness.WORKSPACE or record.session != session.session:
         return False
     return "|" in record.variant or mine.partition("|")[0].strip() != record.variant.partition("|")[0].strip()
+
+
+def _has_longer(action: Action, record: Record) -> bool:
+    """Did its time run out, and is it given more now?"""
+    if record.cls != "timeout" or record.key not in action.keys:
+        return False
+    now, before = action.limit(record.key), record.facts.get("limit")
+    before = before if isinstance(before, int) else 0
+    if now < 0 or before < 0:
+        return before >= 0
+    if not now:
+        return 0 < before < HARNESS_MS
+    return now > (before or record.dur_ms or HARNESS_MS)
 
 
 def _cap(record: Record, state: str, policy: Policy, now: int, *, flaky: bool, guarded: bool, exact: bool) -> tuple[str, str]:

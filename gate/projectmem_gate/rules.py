@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 DECISION = "rule"  # the label of a clause that belongs to a decision
 OR = " | "  # between the alternatives of a pattern
 DAY_US = 86_400_000_000
+_WRAPPERS = ("ssh", "docker", "podman", "kubectl", "docker-compose", "nerdctl", "oc")  # what runs a command elsewhere
 _RANK = {v: i for i, v in enumerate(VERDICTS)}
 
 
@@ -131,7 +132,9 @@ def _bare(text: str) -> str:
 
 
 def _far(part: Part) -> bool:
-    return any(kind == "remote" for kind, _ in part.effects)
+    """Does it run at the other end of an `ssh`, or in a container? `gh pr merge` acts far away, but runs here."""
+    program = part.family.partition(" ")[0]
+    return any(kind == "remote" and (subject in _WRAPPERS or subject != program) for kind, subject in part.effects)
 
 
 def day_us(text: str) -> int:

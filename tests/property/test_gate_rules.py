@@ -26,6 +26,7 @@ COMMANDS = (
     "git push -f",
     "cd web && npm i && echo done > src/gen/a/b.ts", "sed -i s/a/b/ src/gen/x.py", "cat src/gen/x.py", "ssh host 'npm i'",
     "mv a.lock docs/b.lock", "git commit -m 'npm install'", "ls", "X=1 sudo Y=2 make build", "npm i; (",
+    "gh pr merge 3", "terraform apply", "ssh host 'gh pr merge 3'", "docker exec box sh -c 'terraform apply'",
 )  # fmt: skip
 INSTEAD = {"pytest": "uv run pytest", "npm": "npm ci", "npm | yarn": "npm ci | yarn", "* ci": "npm", "*push*": "git push --force"}
 PATTERNS = st.one_of(
@@ -45,6 +46,7 @@ PATTERNS = st.one_of(
                 "uv run | npx",
                 "* ci",
                 "npm i*",
+                "gh pr merge | terraform apply",
             ]
         ),
     ),
@@ -118,6 +120,8 @@ def clause(pattern: str, instead: str) -> dict[str, Any]:
 @example(("uv run pytest -q", [clause("pytest", "uv run pytest")], Policy()))
 @example(("python -m pytest a b", [clause("pytest", "uv run pytest")], Policy()))
 @example(("ssh host 'npm i'", [clause("npm", "")], Policy()))
+@example(("terraform apply", [clause("gh pr merge | terraform apply", "")], Policy()))
+@example(("ssh host 'gh pr merge 3'", [clause("gh pr merge | terraform apply", "")], Policy()))
 @example(("sudo npm ci", [clause("npm", "npm ci")], Policy()))
 @example(("sudo npm ci", [clause("npm | yarn", "npm ci | yarn")], Policy()))
 @example(("yarn", [clause("npm | yarn", "npm ci | yarn")], Policy()))

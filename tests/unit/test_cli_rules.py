@@ -195,6 +195,8 @@ def test_generated_files_are_those_the_repository_marks(world: World) -> None:
     world("rule", "add", "Don't edit generated files.", "--yes")
     assert world.json("rule", "list")[0]["pattern"] == "api/*.ts | x.go"
     world("check", "--file", "api/client.ts", "--old", "a", "--new", "b", code=11)
+    world("check", "--file", "api/client.ts", code=11)  # the file alone: any write of it
+    world("check", "--file", "api/client.ts", "--tool", "Edit", code=11)
     world("check", "-c", "echo x >> api/client.ts", code=11)
     world("check", "--file", "api/client.py", "--old", "a", "--new", "b")
 

@@ -68,6 +68,25 @@ def test_and_no_mention(command: str) -> None:
     assert say(sh(command), CLAUSE).verdict == "allow"
 
 
+@pytest.mark.parametrize(
+    ("pattern", "command"),
+    [
+        ("terraform apply", "terraform apply -auto-approve"),
+        ("tofu destroy", "cd infra && tofu destroy"),
+        ("gh pr merge", "gh pr merge 3 --squash"),
+        ("aws s3 rm", "aws s3 rm s3://bucket/x --recursive"),
+        ("curl", "curl -X POST https://example.invalid/x"),
+    ],
+)
+def test_a_decision_covers_what_runs_here_and_acts_elsewhere(pattern: str, command: str) -> None:
+    """A program that changes something on another machine is run on this one; at the other end of an `ssh` it is not."""
+    clause = CLAUSE | {"pattern": pattern, "instead": ""}
+    assert say(sh(command), clause).verdict == "deny"
+    assert say(sh(f"ssh host '{command}'"), clause).verdict == "allow"
+    assert say(sh(f"docker exec box sh -c '{command}'"), clause).verdict == "allow"
+    assert say(sh(f"ssh host 'for x in a b; do {command}; done'"), clause).verdict == "allow"
+
+
 def test_what_is_asked_for_instead_never_speaks() -> None:
     """`uv run pytest` is what was asked for, though its family is the same."""
     wrapped = CLAUSE | {"pattern": "pytest", "instead": "uv run pytest", "reason": "run the tests with uv"}
