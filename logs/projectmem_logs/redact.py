@@ -11,7 +11,8 @@ Cost: a clean text is searched for fixed substrings only; a pattern is compiled 
 from __future__ import annotations
 
 from .digest import hmac_sha256_hex
-from .redact_names import assigned
+from .redact_names import assigned, named
+from .redact_places import BASIC, GATES, JUDGED, PLACES, WRAPPED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,6 +20,12 @@ if TYPE_CHECKING:
     from typing import Any
 
 ROUNDS = 4
+_KEY_LONGEST = 16_384  # characters of a private key before its last line
+_BASE64 = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=")
+_PAIRS = (("name", "value"), ("Name", "Value"), ("key", "value"), ("Key", "Value"), ("header", "value"), ("variable", "value"))
+_HEADERS = frozenset({"authorization", "proxy-authorization", "cookie", "set-cookie", "auth", "_auth", "client-key-data"})
+_AUTH = ("auth:", "auth=", 'auth"', "auth'", "auth\\", "auth :", "auth =")  # before what decodes to user:password
+_COMMANDS = frozenset({"aws", "setx", "config", "configure"})
 _START = r"(?<![A-Za-z0-9_])"
 
 # Tokens that show what they are: ((substrings), pattern), group 1 is the secret. All but the last group are one run of
@@ -34,7 +41,8 @@ _TOKENS: tuple[tuple[tuple[str, ...], str], ...] = (
     (("sk_live_", "sk_test_", "rk_live_", "rk_test_"), _START + r"((?:sk|rk)_(?:live|test)_[A-Za-z0-9]{10,})"),
     (("whsec_",), _START + r"(whsec_[A-Za-z0-9+/=]{16,})"),
     (("sk-",), _START + r"(sk-(?:ant|or|proj|svcacct|admin)-[A-Za-z0-9_-]{16,})"),
-    (("sk-",), r"(?<![A-Za-z0-9_-])(sk-(?=[A-Za-z_-]{0,200}\d)[A-Za-z0-9_-]{20,})"),
+    (("sk-",), r"(?<![A-Za-z0-9_-])(sk-(?=[A-Za-z_-]{0,200}\d)"
+     r"(?!(?:(?:[a-z]+|v?\d{1,4})-)+(?:[a-z]+\d{0,2}|v?\d+)(?![\w-]))[A-Za-z0-9_-]{20,})"),
     (("AIza",), _START + r"(AIza[A-Za-z0-9_-]{30,})"),
     (("ya29.",), r"(ya29\.[A-Za-z0-9_-]{16,})"),
     (("GOCSPX-",), r"(GOCSPX-[A-Za-z0-9_-]{16,})"),
@@ -61,32 +69,14 @@ _BLOCKS: tuple[tuple[str, str], ...] = (
     ("PRIVATE KEY",
      r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----((?:(?!-----(?:BEGIN|END)).)+)-----END [A-Z0-9 ]*PRIVATE KEY"),
     ("PRIVATE KEY",  # cut off before its end: the lines that look like a key's
-     r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?:\s|\\[nr]|[A-Za-z-]+: [^\n\\]*(?:\n|\\n))*([A-Za-z0-9+/=]{8,}"
-     r"(?:(?:\s|\\[nr])+[A-Za-z0-9+/=]{16,})*(?:(?:\s|\\[nr])+[A-Za-z0-9+/=]+(?=\s*$))?)"),
+     r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----"
+     r"(?:\s|\\+[nr]|[A-Za-z-]+: [^\n\\]*(?:\n|\\+n)|(?<=[\nnr])(?:[>|+-]|\d{1,6}[:\t|-]))*"
+     r"([A-Za-z0-9+/=]{8,}(?:(?:\s|\\+[nr])+(?:(?:[>|+-]|\d{1,6}[:\t|-])[ \t]?)?[A-Za-z0-9+/=]{16,})*"
+     r"(?:(?:\s|\\+[nr])+[A-Za-z0-9+/=]+(?=\s*$))?)"),
     ("PuTTY-User", r"Private-Lines: ?\d+\s+((?:[A-Za-z0-9+/=]+\s*)+)"),
     ("hooks.slack", r"hooks\.slack\.com/services/([A-Za-z0-9/+_-]{20,})"),
     ("/webhooks/", r"discord(?:app)?\.com/api/webhooks/(\d+/[\w-]{20,})"),
     ("Key=", r"(?:AccountKey|SharedAccessKey)=([A-Za-z0-9+/=]{20,})"),
-)  # fmt: skip
-
-# Places that give a secret away: (substring of the lower-cased text, further ones of which one must be there, pattern).
-_PLACES: tuple[tuple[str, tuple[str, ...], str], ...] = (
-    ("auth", ("authorization",),
-     r"(?i)authorization\\?[\"']?\s*[:=,]\s*\\?[\"'`]?"
-     r"(?:(?:bearer|basic|token|digest|apikey|negotiate)\s+|(?=[^\s\"'`]{0,200}\d))([^\s\"'`\\,;)]{7,})"),
-    ("bearer ", (), r"[bB](?<![A-Za-z].)(?i:earer\s+((?=[^\s\"']{0,200}\d)[A-Za-z0-9._~+/=-]{12,}))"),
-    ("://", ("@",), r"://[^\s/:@\"'`<>]*:([^\s/@\"'`<>]+(?:@[^\s/@\"'`<>:]+)*)@"),
-    ("://", ("@",), r"://((?=[A-Za-z_-]{0,200}\d)[A-Za-z0-9_-]{20,})@"),
-    (" -u", ("curl", "http", "wget"), r"\s-u\s?\\?[\"']?[^\s:\"'$\\]+:([^\s\"'\\]+)"),
-    ("user", ("--user", "--proxy-user"), r"\s--(?:proxy-)?user[= ]\\?[\"']?[^\s:\"'$\\]+:([^\s\"'\\]+)"),
-    (" -p", ("sshpass",), r"sshpass\s+-p\s?\\?[\"']?([^\s\"'\\]+)"),
-    (" -p", ("mysql", "mariadb"), r"(?:mysql|mysqldump|mysqladmin|mariadb)\b[^\n|;&]{0,400}?\s-p\\?[\"']?([^\s\"'\\]+)"),
-    (" -p", ("login",), r"(?:docker|podman|helm|az|oc)\s[^\n|;&]{0,80}?\blogin\b[^\n|;&]{0,300}?\s-p[ =]?\\?[\"']?([^\s\"'\\]+)"),
-    ("sig", ("x-amz-signature=", "sig="), r"(?i)(?:x-amz-signature|[?&]sig)=([A-Za-z0-9%/+_-]{16,})"),
-    ("export ", ("=",),
-     r"(?i:export)\s+\w+=\\?[\"']?((?=[^\s\"']{0,200}[a-z])(?=[^\s\"']{0,200}[A-Z])(?=[^\s\"']{0,200}\d)[\w+=-]{24,})(?![\w/+=-]|[.:]\S)"),
-    ("_key", ("_key=",),
-     r"(?<![A-Za-z0-9_])[A-Z][A-Z0-9_]*_KEY=\\?[\"']?((?=[^\s\"']{0,200}\d)[^\s\"'\\;&|<>$/~.][^\s\"'\\;&|<>$]{7,})"),
 )  # fmt: skip
 
 
@@ -99,6 +89,7 @@ class Redactor:
     def __init__(self, key: bytes) -> None:
         self.key = key
         self.count = 0  # secrets replaced so far, for reports
+        self._found: dict[str, str] | None = None  # while a command line that is a list is looked at: what was replaced
 
     def text(self, s: str) -> str:
         """`s` with every secret replaced."""
@@ -115,23 +106,63 @@ class Redactor:
         if t is str:
             return self.text(obj)
         if t is dict:
-            return {self.text(k) if type(k) is str else k: self._member(k, v) for k, v in obj.items()}
+            return self._dict(obj)
         if t is list or t is tuple:
-            return [self.tree(v) for v in obj]
+            return self._items(obj)
         return obj
 
+    def _dict(self, obj: dict[Any, Any]) -> dict[Any, Any]:
+        out = {self.text(k) if type(k) is str else k: self._member(k, v) for k, v in obj.items()}
+        if 2 <= len(obj) <= 8:  # {"name": "DB_PASSWORD", "value": "..."}
+            for name, value in _PAIRS:
+                if type(obj.get(name)) is str and type(obj.get(value)) is str:
+                    out[value] = self._member(obj[name], out[value])
+        return out
+
+    def _items(self, items: Any) -> list[Any]:
+        """A list: each item, and those that give each other away as words of one command line."""
+        out = [self.tree(v) for v in items]
+        words = [v for v in out if type(v) is str and v]
+        if len(words) < 2 or len(words) > 200 or not any(w[0] == "-" or w in _COMMANDS for w in words):
+            return out
+        kept, self._found = self._found, {}
+        self.text(" ".join(words))
+        found, self._found = self._found, kept
+        for secret, mark in found.items():
+            out = [_swapped(v, secret, mark) if type(v) is str else v for v in out]
+        for i in range(1, len(out)):
+            flag, value = out[i - 1], out[i]
+            if (
+                type(flag) is str
+                and type(value) is str
+                and flag[:2] == "--"
+                and value[:1] not in ("-", "")
+                and named(flag, value)
+            ):
+                out[i] = self.mark(value)
+        return out
+
     def _member(self, key: Any, value: Any) -> Any:
-        if type(value) is str and type(key) is str and value and len(key) <= 80 and "\n" not in key and '"' not in value:
-            probe = f'"{key}":"{value}"'
-            for start, end in assigned(probe, probe.lower()):
-                if start == len(key) + 4 and end == len(probe) - 1:
-                    return self.mark(value)
+        if type(key) is not str or not value or len(key) > 80 or "\n" in key:
+            return self.tree(value)
+        if type(value) is list and len(value) <= 20 and not any(type(v) is not str or _spaced(v) for v in value):
+            return self._items([self._member(key, v) for v in value])
+        if type(value) is str:
+            if named(key, value):
+                return self.mark(value)
+            if key.lower() in _HEADERS:
+                whole, head = self.text(f"{key}: {value}"), f"{key}: "
+                if whole.startswith(head):
+                    value = whole[len(head) :]
         return self.tree(value)
 
     def mark(self, secret: str) -> str:
         """The replacement of one secret."""
         self.count += 1
-        return f"<secret:{hmac_sha256_hex(self.key, secret.encode('utf-8', 'surrogatepass'))[:12]}>"
+        mark = f"<secret:{hmac_sha256_hex(self.key, secret.encode('utf-8', 'surrogatepass'))[:12]}>"
+        if self._found is not None:
+            self._found[secret] = mark
+        return mark
 
     def _once(self, s: str) -> str:
         words = s.encode("utf-8", "replace").translate(_RUN).split()
@@ -145,12 +176,22 @@ class Redactor:
         for needle, pattern in _BLOCKS:
             if needle in s:
                 s = _compiled(pattern).sub(self._swap, s)
+        if "LS0tLS1CRUdJTi" in s:
+            s = _compiled(WRAPPED).sub(self._swap_wrapped, s)
+        if "-----END" in s and "PRIVATE KEY" in s:
+            s = self._headless(s)
         low = _lower(s)
-        for gate, needles, pattern in _PLACES:
-            if gate in low and (not needles or _any(needles, low)):
-                new = _compiled(pattern).sub(self._swap, s)
-                if new != s:
-                    s, low = new, _lower(new)
+        gates = {gate: gate in low for gate in GATES}
+        for table, swap in ((PLACES, self._swap), (JUDGED, self._swap_judged)):
+            for gate, needles, pattern in table:
+                if gates[gate] and (not needles or _any(needles, low)):
+                    new = _compiled(pattern).sub(swap, s)
+                    if new != s:
+                        s, low = new, _lower(new)
+        if "auth" in low and _any(_AUTH, low):
+            new = _compiled(BASIC).sub(self._swap_basic, s)
+            if new != s:
+                s, low = new, _lower(new)
         spans = assigned(s, low)
         return self._splice(s, spans) if spans else s
 
@@ -160,6 +201,35 @@ class Redactor:
             return whole
         i = m.start(1) - m.start(0)
         return f"{whole[:i]}{self.mark(secret)}{whole[i + len(secret) :]}"
+
+    def _swap_judged(self, m: re.Match[str]) -> str:
+        whole, last = m.group(0), m.lastindex or 1
+        secret, name = m.group(last), (m.group(1) if last > 1 else "password")
+        if "<secret:" in secret or not named(name.strip() or "password", secret):
+            return whole
+        i = m.start(last) - m.start(0)
+        return f"{whole[:i]}{self.mark(secret)}{whole[i + len(secret) :]}"
+
+    def _swap_basic(self, m: re.Match[str]) -> str:
+        clear = _decoded(m.group(1))
+        return self._swap(m) if b":" in clear[1:-1] and clear.isascii() and clear.decode().isprintable() else m.group(0)
+
+    def _swap_wrapped(self, m: re.Match[str]) -> str:
+        return self._swap(m) if b"PRIVATE KEY" in _decoded(m.group(1)[:64]) else m.group(0)
+
+    def _headless(self, s: str) -> str:
+        """The lines of a private key whose first line is not there."""
+        at = s.find("-----END")
+        while at >= 0:
+            following = s.find("-----END", at + 8)
+            if "PRIVATE KEY" in s[at : at + 48]:
+                begin, end = _key_lines(s, max(s.rfind("-----", 0, at) + 5, at - _KEY_LONGEST, 0), at)
+                if end - begin >= 40:
+                    mark = self.mark(s[begin:end])
+                    following += len(mark) - (end - begin) if following >= 0 else 0
+                    s = s[:begin] + mark + s[end:]
+            at = following
+        return s
 
     def _splice(self, s: str, spans: list[tuple[int, int]]) -> str:
         out, at = [], 0
@@ -172,6 +242,40 @@ class Redactor:
 def placeholder(value: str) -> bool:
     """True for what stands for a secret without being one: a variable, a template, stars, our own mark."""
     return value[0] in "$%{<*[(" or value.startswith(("\\$", "...", "xxx", "XXX", "secret:")) or set(value) <= set("*xX.•-_")
+
+
+def _key_lines(s: str, floor: int, at: int) -> tuple[int, int]:
+    """(start, end) of the run of lines of base64 that ends before `at`; empty when there is none."""
+    flat = s[floor:at]
+    for said in ("\\r", "\\n"):
+        flat = flat.replace(said, "  ")
+    flat = flat.replace("\\", " ")
+    begin = end = len(flat.rstrip())
+    for word in reversed(flat.split()):
+        if (begin < end and len(word) < 16) or not set(word) <= _BASE64:
+            break
+        begin = flat.rindex(word, 0, begin)
+    return floor + begin, floor + end
+
+
+def _decoded(text: str) -> bytes:
+    """What base64 says; nothing where it is none."""
+    from binascii import Error, a2b_base64  # only for what may be a secret
+
+    try:
+        return a2b_base64(text)
+    except (Error, ValueError):
+        return b""
+
+
+def _spaced(text: str) -> bool:
+    return not text or any(c.isspace() for c in text)
+
+
+def _swapped(word: str, secret: str, mark: str) -> str:
+    if word == secret:
+        return mark
+    return word.replace(secret, mark) if len(secret) >= 4 and word.endswith(secret) else word
 
 
 def _any(needles: tuple[str, ...], low: str) -> bool:

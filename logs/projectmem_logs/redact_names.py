@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 # (substring to look for first, the ends of names that contain it, whether such a name leaves little doubt); lower case.
 _NAMES: tuple[tuple[str, tuple[str, ...], bool], ...] = (
-    ("pass", ("password", "passwd", "passphrase", "passwort", "_pass", "-pass"), True),
+    ("pass", ("password", "passwd", "passphrase", "passwort", "passcode", "_pass", "-pass"), True),
     ("pwd", ("pwd",), True),
     ("secret", ("secret", "secret_key_base"), True),
     ("token", ("token",), False),
@@ -31,17 +31,24 @@ _PLAIN = (
 )
 _WORDS = frozenset(_PLAIN.split())
 _ASSIGN = (
-    r"\d{0,3}\\{0,3}[\"'`]?\]?"  # the end of the name
+    r"\d{0,3}\\{0,15}[\"'`]?\]?"  # the end of the name
     # an annotated literal, `x: str = "..."`; else a plain separator, or the space after a flag
     r"(?:[ \t]{0,3}:[ \t]{0,3}[A-Za-z_][\w\[\]|., ]{0,40}?[ \t]?=(?!=)[ \t]{0,3}(?=[\"'])"  # `x: str = "..."`
     r"|[ \t]{0,3}(?::=|=>|=(?!=)|:(?![:/]))[ \t]{0,3}|[ \t]+(?=[^\s=:-]))"
-    r"(?:\\{0,3}([\"'`])((?:(?!\\{0,3}\1)[^\n])+)|([^\s\"'`<>|;&,\\]))"  # the first character of a plain value
+    r"(?:(\\{0,15})([\"'`])(?=[^\n])|([^\s\"'`<>|;&,\\]))"  # the quote that opens a value, or the first character of a plain one
 )
 _PLAIN_END = r"[\s\"'`<>|;&,\\]"
 _NEAR = 48  # characters after a name within which a separator makes its pattern worth running
 _LONGEST = 8192  # characters of a secret; what is longer is data
 _DEFINE = r"[\"'][ \t]*,[ \t]*([\"'])((?:(?!\1)[^\n])+)"
 _NAME = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-.")
+_FLAT = {ord('"'): "'", ord("\n"): "_", ord("\r"): "_", ord("\\"): "_"}  # what would end a quoted value
+_HASHES = ("sha1:", "sha256:", "sha384:", "sha512:", "md5:", "sha1-", "sha256-", "sha384-", "sha512-", "blake2b:", "blake3:")
+_FUNCTION = frozenset(_PLAIN.split()) | frozenset(
+    "your you please must be at least enter with too has have in on by can cannot could not i we it its if than should will "
+    "do does did no more one same that there this reset forgot failed contain match set use using here from when only".split()
+)
+_HEX = frozenset("0123456789abcdef")
 _patterns: list[re.Pattern[str]] = []
 
 
@@ -85,9 +92,23 @@ def assigned(s: str, low: str) -> list[tuple[int, int]]:
     return out
 
 
+def named(name: str, value: str) -> bool:
+    """Does a member's name give its value away, all of it, whatever characters it holds?"""
+    if name.lower() == "pass":
+        name = "password" if any(c.isdigit() for c in value) and not value.isdigit() else ""
+    flat = value.translate(_FLAT)
+    probe = f'"{name}":"{flat}"'
+    return (len(name) + 4, len(probe) - 1) in assigned(probe, probe.lower())
+
+
+def _counted(value: str) -> bool:
+    """A count, with or without its unit: `tests_pass=12345678`, `first-pass=1000ms`."""
+    return value.isdigit() or (value[:1].isdigit() and value.rstrip("smhunk%").isdigit())
+
+
 def _flag(low: str, at: int, end: int) -> bool:
     """Without a separator: could the name be that of a flag, with its value after a space?"""
-    return "--" in low[max(0, at - 40) : at] and " " in low[end : end + _NEAR]
+    return "--" in low[max(0, at - 40) : end] and " " in low[end : end + _NEAR]
 
 
 def _value(s: str, low: str, at: int, end: int, word: str, password: bool, run: list[int]) -> tuple[int, int] | None:
@@ -106,10 +127,9 @@ def _value(s: str, low: str, at: int, end: int, word: str, password: bool, run: 
         m = _patterns[1].match(s, end)
         constant = m is not None and name.isupper() and not m.group(2).isupper()
         return m.span(2) if m is not None and constant and _secret(m.group(2), True, True) else None
-    quoted = m.group(1) is not None
-    start, stop = m.span(2 if quoted else 3)
-    if not quoted:
-        stop = _plain_end(s, start, run)
+    quoted = m.group(2) is not None
+    start = m.end(2) if quoted else m.start(3)
+    stop = _quoted_end(s, start, m.group(2), len(m.group(1))) if quoted else _plain_end(s, start, run)
     if stop - start > _LONGEST:
         return None
     value = s[start:stop]
@@ -125,8 +145,25 @@ def _value(s: str, low: str, at: int, end: int, word: str, password: bool, run: 
     plain = between.strip(" \t") in ("=", ":") and not quoted
     if plain and _is_code(s, begin, name, between, value, password):
         return None
+    if word in ("_pass", "-pass") and not quoted and not flag and not name.isupper() and _counted(value):
+        return None
+    if name.lower().endswith("authtoken"):
+        password = True  # npm's are UUIDs
     strict = password or flag or (name.isupper() and plain and "=" in between)
     return (start, stop) if _secret(value, quoted, strict) else None
+
+
+def _quoted_end(s: str, start: int, quote: str, level: int) -> int:
+    """Where the value ends whose opening quote had `level` backslashes: at a quote of the same level, or an outer one."""
+    line = s.find("\n", start, start + _LONGEST + 1)
+    last = line if line >= 0 else min(len(s), start + _LONGEST + 1)
+    at = s.find(quote, start, last)
+    while at >= 0:
+        slashes = at - len(s[start:at].rstrip("\\")) - start
+        if slashes < level or (slashes - level) % (2 * level + 2) == 0:
+            return at - min(slashes, level)
+        at = s.find(quote, at + 1, last)
+    return last
 
 
 def _plain_end(s: str, start: int, run: list[int]) -> int:
@@ -166,9 +203,29 @@ def _secret(value: str, quoted: bool, strict: bool) -> bool:
         return False
     if set(value) <= set("*xX.•-_ ") or "${" in value or "{{" in value or "$(" in value:
         return False
+    if low.startswith(_HASHES):
+        return False
     if quoted and " " in value:
-        return strict and len(value) <= 64 and any(c.isdigit() for c in value)
+        return strict and len(value) <= 64 and (any(c.isdigit() for c in value) or _phrase(value))
     if strict:
         return True
+    if _uuid(low) or _label(value) or (low.startswith("0x") and set(low[2:]) <= _HEX):
+        return False
     digits = sum(c.isdigit() for c in value)
     return (digits and digits < len(value) and len(value) >= 8) or (len(value) >= 20 and not value.islower())
+
+
+def _phrase(value: str) -> bool:
+    """Words drawn by lot, as passphrases are: lower-case letters alone, and no word that holds a sentence together."""
+    words = value.split(" ")
+    return 4 <= len(words) <= 10 and all(w.isalpha() and w.islower() and w not in _FUNCTION for w in words)
+
+
+def _uuid(low: str) -> bool:
+    return len(low) == 36 and low[8] == low[13] == low[18] == low[23] == "-" and set(low) <= _HEX | {"-"}
+
+
+def _label(value: str) -> bool:
+    """Words and numbers joined by dashes or underscores, as names of things are: `unexpected_identifier_42`."""
+    parts = value.replace("-", "_").split("_")
+    return len(parts) >= 3 and all((w.isalpha() and w.islower()) or (w.isdigit() and len(w) <= 8) for w in parts)

@@ -50,6 +50,23 @@ SHAPES: list[tuple[str, str]] = [
 ]  # fmt: skip
 
 
+WORD = "hunter9Horse"
+AUTH = "dXNlcjpodW50ZXI5SG9yc2U="  # user:hunter9Horse
+# Calls whose secret is given away by a member's name, a neighbour or a command's own way: (tool, input, the secret).
+CALLS: list[tuple[str, dict[str, Any], str]] = [
+    ("mcp__http__post", {"url": "http://h/x", "headers": {"Authorization": f"Basic {AUTH}"}}, AUTH),
+    ("mcp__db__run", {"password": 'q"uote9secret', "sql": "x"}, "uote9secret"),
+    ("mcp__db__run", {"password": "ml1secret\nml2secret"}, "ml2secret"),
+    ("mcp__db__run", {"args": ["--password", WORD]}, WORD),
+    ("mcp__db__run", {"env": [{"name": "DB_PASSWORD", "value": WORD}]}, WORD),
+    ("mcp__db__run", {"passwords": {"db": 1}, "password": ["hunter8Horse"]}, "hunter8Horse"),
+    ("Bash", {"command": "cat ~/.docker/config.json"}, AUTH),
+    ("Bash", {"command": f"curl -H 'Cookie: session={WORD}' http://h"}, WORD),
+    ("Bash", {"command": f"openssl rsa -passin pass:{WORD}"}, WORD),
+    ("Bash", {"command": f"aws configure set aws_secret_access_key {WORD}KeyEXAMPLE"}, WORD),
+]
+
+
 class World:
     """A project, and every way to write to its log and to read from it."""
 
@@ -103,6 +120,17 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     accept(str(tmp_path / ".projectmem-gate"))
     monkeypatch.chdir(tmp_path)
     return World(tmp_path, capsys)
+
+
+@pytest.mark.parametrize(("tool", "given", "secret"), CALLS, ids=range(len(CALLS)))
+def test_no_secret_gets_in_by_the_input_of_a_call(world: World, tool: str, given: dict[str, Any], secret: str) -> None:
+    """Members of any depth, words of a command line kept as a list, names beside their values."""
+    call = {"tool_name": tool, "tool_input": given, "tool_use_id": "c1"}
+    said = f'{{"auths": {{"https://h/": {{"auth": "{AUTH}"}}}}}}' if "docker" in str(given) else "boom failed"
+    world.hook("PreToolUse", **call)
+    world.hook("PostToolUseFailure", **call, error=f"Exit code 1\n{said}")
+    rebuild(str(world.home))
+    assert not [path for path in world.home.rglob("*") if path.is_file() and secret.encode() in path.read_bytes()]
 
 
 def by_cli(world: World, text: str) -> None:

@@ -7,8 +7,14 @@ import time
 import pytest
 from projectmem_logs.redact import Redactor
 
+HOSTILE = [
+    "curl -b a=", "cookie: a=", "ldapsearch -w", "machine a login ", "<password a</", "?key=aA1", "auth: aaaaaaaa", "setx a ",
+    "password: |\n  abc\n", "  password:\n", 'password="\\', "-----END " + "PRIVATE KEY-----", "postgres://a:b/c'd/e/",
+    "A" * 60 + "\n-----END " + "PRIVATE KEY-----\n", "-----BEGIN " + "PRIVATE KEY-----\n1:",
+]  # fmt: skip
 
-@pytest.mark.parametrize("unit", ["password=", "secret:", "pwd=/", "[token]=", "mysql ", "docker login "])
+
+@pytest.mark.parametrize("unit", ["password=", "secret:", "pwd=/", "[token]=", "mysql ", "docker login ", *HOSTILE])
 def test_time_grows_with_the_text_and_not_with_its_square(unit: str) -> None:
     """A hook that thinks about an output for a minute is a hook that is off."""
     redactor = Redactor(b"k" * 32)
