@@ -83,7 +83,7 @@ class Replay:
         if decision.rule:
             self.summary.rules[f"{decision.verdict} {decision.rule}"] += 1
         record = self.where.get(decision.record, decision.record)
-        return {**step.name, "verdict": decision.verdict, "record": record, "rule": decision.rule}
+        return {**step.name, "verdict": decision.verdict, "record": record, "rule": decision.rule, "odds": decision.odds}
 
     def _judge(self, step: Step, call: dict[str, Any], action: Any, cursor: dict[str, int]) -> Decision:
         session = Session(call["session"], call["agent"], call["harness"], call["call"], call["turn"])
@@ -140,7 +140,7 @@ def replay(
                 line = run.step(step)
             except Exception as exc:  # one bad call must not hide what the rest would show
                 summary.problems.add(f"{repository.name}: {step.call['call']}: {type(exc).__name__}: {exc}")
-                line = {**step.name, "verdict": ALLOW, "record": "", "rule": "error"} if step.judged else None
+                line = {**step.name, "verdict": ALLOW, "record": "", "rule": "error", "odds": -1} if step.judged else None
             if line is not None:
                 yield line
             done += 1

@@ -46,7 +46,7 @@ BUILD = "Error: Missing environment variable VITE_API_URL"
 def test_a_repeat_in_another_session_is_spoken_to_and_names_its_record(tmp_path: Path) -> None:
     lines = verdicts(tmp_path, step(1, "npm run build", BUILD, **FAIL), step(2, "npm run build", BUILD, traj="b", **FAIL))
     assert [line["verdict"] == "allow" for line in lines] == [True, False]
-    assert set(lines[0]) == {"traj_id", "step", "verdict", "record", "rule"}
+    assert set(lines[0]) == {"traj_id", "step", "verdict", "record", "rule", "odds"}
     assert lines[1]["record"] == "a#1"
 
 
