@@ -1,4 +1,4 @@
-"""Where a hook process spends its time, phase by phase, and its instruction counts, which do not depend on the weather.
+"""Where a hook process spends its time, phase by phase, and its instruction counts, which do not depend on what else runs.
 
 A probe takes the place of `run()` in the registered program: it wraps the functions that are a phase, and counts each one's own
 time, without what it calls of the others. Instructions are callgrind's, of the unchanged command.

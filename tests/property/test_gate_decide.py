@@ -1,4 +1,4 @@
-"""The gate's ten properties (DESIGN section 4, gate/README.md), and agreement with the naive reference gate."""
+"""The gate's ten properties (gate/README.md), and agreement with the naive reference gate."""
 
 from __future__ import annotations
 
