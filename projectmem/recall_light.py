@@ -22,6 +22,7 @@ K = 3
 BUDGET_TOKENS = 250
 QUERY_MAX = 1_000  # characters of the question that are looked at
 READ_MAX = 128 << 10  # bytes of log beyond the generation that are read for a failure: about 15 ms, whatever the log's size
+PROMPT_READ_MAX = 4 * READ_MAX  # the same for a prompt, of which there are fewer, and a person has just been typing
 
 
 def opened(home: str, read_max: int | None) -> Glance:

@@ -36,6 +36,9 @@ def start(place: Place, state: Snapshot, payload: Payload, now: int) -> Answer:
     _append(place, payload, "session.started", data, now, state)
     if policy_of(state).mode == "observe":
         return None
+    from projectmem.hook import ahead
+
+    ahead.soon(place)
     text = summary(place, state, now)
     found: Answer = payload.adapter.context(payload.event, text)
     if found is not None:
@@ -126,8 +129,8 @@ def after_failure(place: Place, state: Snapshot, payload: Payload, failed: dict[
 def _recall(
     place: Place, state: Snapshot, payload: Payload, query: str, surface: str, now: int, without: frozenset[str] = frozenset()
 ) -> str:
-    """The block that the log has for a question, "" mostly; what was shown is recorded, the question is not. A failure costs the
-    same however long the log is: where too much of it would have to be read, nothing is said."""
+    """The block that the log has for a question, "" mostly; what was shown is recorded, the question is not. It costs the same
+    however long the log is: where too much of it would have to be read, nothing is said (ahead.py sees that it seldom is)."""
     from projectmem_projections.scope import Scope
 
     from projectmem import recall_light
@@ -142,7 +145,7 @@ def _recall(
         session=payload.session,
         policy=RecallPolicy.from_data((state.policy() or {}).get("recall")),
         without=without,
-        read_max=recall_light.READ_MAX if surface == "failure" else None,
+        read_max=recall_light.READ_MAX if surface == "failure" else recall_light.PROMPT_READ_MAX,
     )
     if found.block:
         _append(place, payload, "recall.decided", found.event_data("", surface), now, state)
