@@ -95,7 +95,7 @@ def _identify(tool: str, tool_input: Any, roots: Roots, cwd: str, sha: str) -> A
         here = roots.name(workdir, cwd, real=True) if workdir else cwd
         command = _command(tools.first(fields, tools.COMMAND))
         if command is not None:
-            return _shell(tool, command, roots, here, away, trimmed)
+            return _limited(_shell(tool, command, roots, here, away, trimmed), tools.limit(fields))
         kind = "other"
     parts: list[Part] = []
     if kind == "mcp":
@@ -147,6 +147,17 @@ def _action(tool: str, kind: str, cwd: str, parts: list[Part], joins: list[str],
 
 
 # -- shell ---------------------------------------------------------------------------------------------------------
+
+
+def _limited(action: Action, limit: int) -> Action:
+    """The action under the limit of its call: the tighter one of two holds, and in the background there is none."""
+    if limit:
+        for part in action.parts:
+            if limit < 0 or part.limit == 0:
+                part.limit = limit
+            elif part.limit > 0:
+                part.limit = min(part.limit, limit)
+    return action
 
 
 def _command(value: Any) -> str | list[str] | None:
@@ -201,8 +212,10 @@ def _parts(walk: Walk, roots: Roots, away: bool) -> list[Part]:
     parts: list[Part] = []
     keys: list[str] = []
     sent: set[str] = set()  # where output went so far
+    waited = any(item.argv[:1] == ["wait"] for item in walk.commands)
     for item in walk.commands:
         part = build(item, keys, walk.commands, roots, away)
+        part.limit = 0 if item.limit < 0 and waited else item.limit
         parts.append(part)
         keys.append(part.key)
         if item.stdin[0] == "pipe" and feeds(walk.commands[int(item.stdin[1])]):

@@ -89,9 +89,11 @@ class Part(Value):
     kin      the key of the same work by another launcher (`pytest x` and `python -m pytest x`), "" for none: they can fail
              apart, so a failure of the one may only warn before the other
     undoes   of an edit: the key of the edit that it takes back (old and new text exchanged), "" where that is not known
+    limit    milliseconds after which it is ended, as the caller says (`timeout`); 0 where nothing is said, -1 where nobody
+             waits for it (in the background). No part of the key
     """
 
-    __slots__ = ("key", "kind", "family", "text", "words", "paths", "effects", "trivial", "variant", "kin", "undoes")
+    __slots__ = ("key", "kind", "family", "text", "words", "paths", "effects", "trivial", "variant", "kin", "undoes", "limit")
 
     def __init__(
         self,
@@ -106,10 +108,18 @@ class Part(Value):
         variant: str = "",
         kin: str = "",
         undoes: str = "",
+        limit: int = 0,
     ) -> None:
         self.key, self.kind, self.family, self.text = key, kind, family, text
         self.words, self.paths, self.effects, self.trivial = words, paths, effects, trivial
-        self.variant, self.kin, self.undoes = variant, kin, undoes
+        self.variant, self.kin, self.undoes, self.limit = variant, kin, undoes, limit
+
+    def to_data(self) -> dict[str, Any]:
+        """As plain data; a limit only where there is one."""
+        data = super().to_data()
+        if not self.limit:
+            del data["limit"]
+        return data
 
 
 class Action(Value):
@@ -155,6 +165,14 @@ class Action(Value):
         """The variant of the first part with this key; of the whole call those of its parts."""
         own = next((p.variant for p in self.parts if p.key == key), None)
         return "; ".join(p.variant for p in self.parts if not p.trivial)[:200] if own is None else own
+
+    def limit(self, key: str) -> int:
+        """The limit of the first part with this key; of the whole call the tightest of its parts."""
+        own = next((p.limit for p in self.parts if p.key == key), None)
+        if own is not None:
+            return own
+        said = [p.limit for p in self.parts if not p.trivial and p.limit]
+        return min([limit for limit in said if limit > 0], default=min(said, default=0))
 
 
 class Outcome(Value):

@@ -26,26 +26,30 @@ def command(walk: Walk, argv: list[str], env: dict[str, str], scope: Scope, stdi
         there.cwd = walk.roots.name(argv[2], scope.cwd, real=True)
         command(walk, ["env", *argv[3:]], env, there, stdin, writes)
         return
-    argv = wrappers.neutral(argv, env, first)
+    limits: list[int] = []
+    argv = wrappers.neutral(argv, env, first, limits)
     under = scope.under
     while argv:
         prefix, rest = wrappers.kept(argv)
         if not prefix:
             break
         under = (*under, *prefix)
-        argv = wrappers.neutral(rest, env)
+        argv = wrappers.neutral(rest, env, False, limits)
     for name in wrappers.NEUTRAL_ENV & env.keys():
         del env[name]
     if argv and argv[0] in scope.functions:
         return  # its commands were walked where it is defined
+    before = len(walk.commands)
     if argv and _nested(walk, argv, env, under, scope, stdin, writes):
+        for item in walk.commands[before:]:
+            item.limit = min([*limits, *([item.limit] if item.limit else [])], default=0)
         return
     inside = scope.inside
     for name, source in scope.loops.items():
         if "$" + name in scope.cwd or any("$" + name in word and not is_static(word) for word in argv):
             inside = (*inside, source)
     item = Command(argv, env, scope, under, inside)
-    item.stdin, item.writes = stdin, writes
+    item.stdin, item.writes, item.limit = stdin, writes, min(limits, default=0)
     if argv:
         _move(walk, argv, scope)
     walk.emit(item)

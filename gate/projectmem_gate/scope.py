@@ -11,10 +11,11 @@ class Command:
     inside  what else it runs in: `ssh host`, `xargs`, `find`, `for x in ...`, `!`, `source file`
     stdin   ("", "") | ("file", word) | ("text", content) | ("pipe", index of the producing command as str)
     writes  where its output goes as a file: (`>` or `>>`, target word)
+    limit   milliseconds that a `timeout` in front of it gives, 0 for none, -1 where nobody waits for it (`&`)
     remote  its paths are not this machine's;  cut  the output filters that were taken off, as text
     """
 
-    __slots__ = ("argv", "cut", "cwd", "env", "inside", "remote", "stdin", "under", "writes")
+    __slots__ = ("argv", "cut", "cwd", "env", "inside", "limit", "remote", "stdin", "under", "writes")
 
     def __init__(
         self, argv: list[str], env: dict[str, str], scope: Scope, under: tuple[str, ...], inside: tuple[str, ...]
@@ -24,6 +25,7 @@ class Command:
         self.stdin: tuple[str, str] = ("", "")
         self.writes: list[tuple[str, str]] = []
         self.cut: tuple[str, ...] = ()
+        self.limit = 0
 
 
 class Scope:

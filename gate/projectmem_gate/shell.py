@@ -135,7 +135,11 @@ class Walk:
             elif value in ("|", "|&"):
                 fresh = True
             else:
+                before = len(self.commands)
                 self._pipeline(stages, reader, scope)
+                if value == "&":
+                    for command in self.commands[before:]:
+                        command.limit = -1
                 stages, fresh = [], True
                 self.join(value if value in ("&&", "||", "&") else ";")
         self._pipeline(stages, reader, scope)

@@ -74,6 +74,21 @@ NOISE = names(
 )
 
 
+LIMITS = ("timeout", "timeout_ms", "timeoutMs", "timeout_seconds")
+BACKGROUND = ("run_in_background", "is_background", "isBackground", "background")
+_SECONDS_MAX = 3_600  # a smaller number is one of seconds: nobody gives a command three of a thousand
+
+
+def limit(fields: dict[str, Any]) -> int:
+    """Milliseconds after which the harness is asked to end the call; 0 where nothing is said, -1 in the background."""
+    if any(fields.get(name) is True for name in BACKGROUND):
+        return -1
+    value = first(fields, LIMITS)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 2**53:
+        return 0
+    return int(value * 1000 if value <= _SECONDS_MAX else value)
+
+
 def plain(tool: str) -> str:
     return tool.lower().replace("_", "").replace("-", "").replace(".", "")
 

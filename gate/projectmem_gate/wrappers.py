@@ -120,10 +120,11 @@ def _after_options(argv: Sequence[str], at: int, values: Sequence[str]) -> int:
     return min(at, n)
 
 
-def neutral(argv: list[str], env: dict[str, str], first: bool = False) -> list[str]:
+def neutral(argv: list[str], env: dict[str, str], first: bool = False, limits: list[int] | None = None) -> list[str]:
     """`argv` without neutral wrappers in front; assignments of `env X=1` go to `env`. Unchanged when nothing would be left.
 
     `first`: nothing stands before it. Only there is `time` the shell's keyword; behind an assignment it is another program.
+    `limits` gets the milliseconds that a `timeout` gives.
     """
     while argv:
         name = basename(argv[0])
@@ -145,6 +146,8 @@ def neutral(argv: list[str], env: dict[str, str], first: bool = False) -> list[s
             env.update(a for a in map(assignment, argv[1:at]) if a)
         elif name in ("timeout", "gtimeout"):
             at = _after_options(argv, 1, ("-s", "-k", "--signal", "--kill-after")) + 1
+            if limits is not None and at < len(argv):
+                limits += milliseconds(argv[at - 1])
         else:
             return argv
         if at >= len(argv):
@@ -155,6 +158,18 @@ def neutral(argv: list[str], env: dict[str, str], first: bool = False) -> list[s
             argv = argv[1:]
     return argv
 
+
+def milliseconds(span: str) -> list[int]:
+    """`10`, `1.5m`, `2h` as [milliseconds]; [] for what is no span, and for 0, which is no limit."""
+    number, unit = (span[:-1], span[-1]) if span[-1:] in _UNITS and span[-1:] else (span, "s")
+    whole, _, part = number.partition(".")
+    if len(number) > 12 or not (whole + part).isdigit() or not (whole + part).isascii():
+        return []
+    found = int(f"{whole or 0}{part[:3]:0<3}") * _UNITS[unit]
+    return [found] if found else []
+
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 # One launcher by two names, and its options.
 _LONG_HAND = ((("bun", "x"), "bunx"), (("uv", "tool", "run"), "uvx"))

@@ -67,7 +67,7 @@ def finished_draft(
         "signature": outcome.signature,
         "excerpt": outcome.excerpt[:MAX_EXCERPT],
         "duration_ms": _int_or_none(call.get("duration_ms")),
-        "facts": dict(facts) if failed else {},
+        "facts": {**facts, **_limit(action, outcome, failed_key)} if failed else {},
         "as_of": dict(as_of) if as_of is not None else None,
         "turn": _turn(call),
         "source": source,
@@ -75,6 +75,12 @@ def finished_draft(
         "tried": dict(tried) if tried else None,
     }
     return _draft("action.finished", at, call, origin, causes, data)
+
+
+def _limit(action: Action, outcome: Outcome, key: str) -> dict[str, int]:
+    """The limit of a call whose time ran out, -1 in the background: another try may get longer."""
+    limit = action.limit(key) if outcome.cls == "timeout" else 0
+    return {"limit": limit} if limit else {}
 
 
 def _verified(call: Mapping[str, Any], action: Action, outcome: Outcome, culprit: Part | None) -> dict[str, Any]:

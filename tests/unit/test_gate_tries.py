@@ -1,0 +1,72 @@
+"""What makes a call another try, or the same one again, by what it is given and by what happened in between."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from projectmem_gate.decide import decide
+from projectmem_gate.history import Record
+from projectmem_gate.identify import identify
+from projectmem_gate.model import Action, Outcome, Session
+from projectmem_gate.policy import MINUTE, Policy
+
+from projectmem.hook.drafts import finished_draft
+
+NOW = 10**15
+SAME = {"head": "same", "deps": "same", "files": "same", "changes": []}
+
+
+def call(command: str, **fields: Any) -> Action:
+    """The action of a shell call."""
+    return identify("Bash", {"command": command, **fields}, root="/r", cwd="/r")
+
+
+def failure(action: Action, cls: str, sig: str, code: int = 1, **rest: Any) -> Record:
+    """The record of a call that failed a minute ago, with the facts that its event carries."""
+    outcome = Outcome("failed", code, cls, sig, sig, 0 if len(action.parts) == 1 else -1)
+    data = finished_draft({}, action, outcome, {}, at=NOW - MINUTE)["data"]
+    known = {"text": action.text, "family": action.parts[-1].family, "session": "s1", "facts": data["facts"], "exit": code}
+    return Record(action.key, "id", NOW - MINUTE, cls=cls, sig=sig, excerpt=sig, **(known | rest))
+
+
+def verdict(action: Action, record: Record, *changes: tuple[str, str], session: str = "s1") -> str:
+    """What the gate says to the action after these changes."""
+    facts = SAME | {"changes": [[*change, NOW - 1] for change in changes]}
+    return decide(action, [record], {"id": facts}, Session(session), Policy(), NOW).verdict
+
+
+@pytest.mark.parametrize(
+    ("first", "given", "second", "then", "said"),
+    [
+        ("cargo build", {"timeout": 60_000}, "cargo build", {"timeout": 600_000}, "allow"),
+        ("cargo build", {"timeout": 60_000}, "cargo build", {"run_in_background": True}, "allow"),
+        ("cargo build", {"timeout": 60_000}, "cargo build", {}, "allow"),  # the harness gives two minutes
+        ("cargo build", {"timeout": 60_000}, "cargo build", {"timeout": 60_000}, "ask"),
+        ("cargo build", {"timeout": 60_000}, "cargo build", {"timeout": 30_000}, "ask"),
+        ("cargo build", {"timeout": 60_000}, "timeout 50 cargo build", {"timeout": 600_000}, "ask"),
+        ("cargo build", {}, "cargo build", {}, "ask"),
+        ("cargo build", {}, "cargo build", {"timeout": 300_000}, "allow"),
+        ("cargo build", {}, "cargo build &", {}, "allow"),
+        ("cargo build", {}, "nohup cargo build > log 2>&1 &", {}, "allow"),
+        ("cargo build", {}, "nohup cargo build", {}, "ask"),
+        ("cargo build", {}, "cargo build & wait", {}, "ask"),
+        ("timeout 10 cargo build", {}, "timeout 600 cargo build", {}, "allow"),
+        ("timeout 10m cargo build", {}, "timeout 600 cargo build", {}, "ask"),
+        ("timeout 10 cargo build", {}, "bash -c 'timeout -k 5 1m cargo build'", {}, "allow"),
+        ("timeout 10 cargo build", {}, "sudo cargo build", {}, "allow"),  # another action
+        ("cargo build &", {}, "cargo build &", {}, "ask"),
+        ("cargo build &", {}, "cargo build", {"timeout": 600_000}, "ask"),
+    ],
+)
+def test_more_time_is_another_try(first: str, given: dict[str, Any], second: str, then: dict[str, Any], said: str) -> None:
+    """A call whose time ran out may be made again with a longer limit or in the background, and with no other limit."""
+    record = failure(call(first, **given), "timeout", "Command timed out after 1m", 143, dur_ms=60_000)
+    assert verdict(call(second, **then), record) == said
+
+
+def test_more_time_mends_nothing_else() -> None:
+    """A limit is no part of what a call is: what failed in good time fails with more of it."""
+    record = failure(call("cargo build", timeout=60_000), "build", "error[E0308]: mismatched types", dur_ms=60_000)
+    assert verdict(call("cargo build", timeout=600_000), record) == "ask"
+    assert "limit" not in record.facts
