@@ -62,7 +62,7 @@ def test_a_labelled_file_is_read_or_named_with_its_line(tmp_path: Path) -> None:
     path.write_text("\n".join(map(json.dumps, rows)))
     assert labelled.read(path).queries[0].relevant == {"d"}
     path.write_text(path.read_text() + '\n{"type": "query"}')
-    with pytest.raises(BadInputError, match="some.jsonl:3"):
+    with pytest.raises(BadInputError, match=r"some\.jsonl:3"):
         labelled.read(path)
     path.write_text(json.dumps(rows[1]))
     with pytest.raises(BadInputError, match="not in the file: d"):
