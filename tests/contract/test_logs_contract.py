@@ -14,7 +14,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from projectmem_gate import model
 from projectmem_gate.identify import identify
@@ -56,6 +56,7 @@ def _tried(prepare_all: Callable[[], Any]) -> tuple[Any, str]:
         return None, f"{type(e).__name__}: {e}"
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(drafts, min_size=1, max_size=4), st.integers(0, 2**50), st.integers(0, 255))
 def test_bulk_and_single_sealing_give_the_same_bytes(batch: list[dict[str, Any]], now: int, byte: int) -> None:
     """Equal events and equal bytes, or the same refusal from both."""
