@@ -77,7 +77,8 @@ def read(path: str) -> list[Note]:
 def verify(place: Place, where: Sequence[str], key: str = "") -> list[Comparison]:
     """Hold the log against checkpoints kept in files or git notes.
 
-    key  a public key, as text or in a file; without it the log's own key is used where there is one
+    key  a public key, as text or in a file: then each checkpoint must bear its good signature. Without it the log's own key is
+         used where there is one, and a checkpoint may be unsigned
     """
     found: dict[Note, None] = {}
     for one in where:
@@ -85,7 +86,7 @@ def verify(place: Place, where: Sequence[str], key: str = "") -> list[Comparison
         if not notes:
             raise NotFoundError(f"no checkpoint in {one}: take one with `projectmem checkpoint --to {one}`")
         found.update(dict.fromkeys(notes))
-    return checkpoint.compare(place.home, list(found), _public_key(place, key))
+    return checkpoint.compare(place.home, list(found), _public_key(place, key), demanded=bool(key))
 
 
 def _public_key(place: Place, given: str) -> PublicKey | None:

@@ -14,19 +14,21 @@ from typing import Any
 
 from . import files, merkle
 from .canonical import canonical
+from .digest import sha256_hex
 from .envelope import check_line, describe, is_id
-from .errors import CheckpointError
+from .errors import CanonicalError, CheckpointError
 from .home import project_id
 from .merkle import Span
 from .reader import WORDS
 from .recovery import joins
-from .signed_note import BAD, NONE, Note, PublicKey
+from .signed_note import BAD, GOOD, NONE, Note, PublicKey
 from .store import heads
 from .sweep import Sweep
 from .tail import segments, streams
 
 PREFIX = "projectmem-gate"
 BLOCK = 64 * 1024  # bytes checked at a time: they stay in the processor's cache
+_NOT_HASHED = ("data", "salt", "tombstone", "hash")
 SAME, CUT, FORKED, GONE, DAMAGED, FOREIGN = "consistent", "cut", "forked", "gone", "damaged", "foreign"
 
 
@@ -146,6 +148,7 @@ class Comparison:
     """What one checkpoint says of the log.
 
     state      consistent | cut | forked | gone | damaged | foreign;  signature  good | bad | unknown key | none | unchecked
+    demanded   whether whoever asked named the key: then nothing but its good signature will do
     """
 
     origin: str
@@ -154,15 +157,22 @@ class Comparison:
     state: str
     detail: str
     signature: str
+    demanded: bool = False
+
+    @property
+    def signed(self) -> bool:
+        """No signature is wrong; where a key was named, its own is there and good."""
+        return self.signature == GOOD if self.demanded else self.signature != BAD
 
     @property
     def ok(self) -> bool:
-        """The log holds everything the checkpoint covers, and no signature is wrong."""
-        return self.state == SAME and self.signature != BAD
+        """The log holds everything the checkpoint covers, and it is `signed`."""
+        return self.state == SAME and self.signed
 
 
-def compare(home: str, given: Sequence[Note], key: PublicKey | None = None) -> list[Comparison]:
-    """Hold the log against checkpoints, each stream read once. Raises OSError, NotInitialisedError."""
+def compare(home: str, given: Sequence[Note], key: PublicKey | None = None, *, demanded: bool = False) -> list[Comparison]:
+    """Hold the log against checkpoints, each stream read once; `demanded`: only what `key` signed will do. Raises OSError,
+    NotInitialisedError."""
     project, found = project_id(home), heads(home)
     asked: dict[str, list[int]] = {}
     for note in given:
@@ -175,7 +185,7 @@ def compare(home: str, given: Sequence[Note], key: PublicKey | None = None) -> l
         stream = _stream_of(note, project)
         state, detail = _judge(note, stream, found, read)
         signature = key.judge(note) if key is not None else NONE if not note.signatures else "unchecked"
-        out.append(Comparison(note.origin, stream, note.size, state, detail, signature))
+        out.append(Comparison(note.origin, stream, note.size, state, detail, signature, demanded and key is not None))
     return out
 
 
@@ -206,12 +216,18 @@ def _judge(note: Note, stream: str, found: Mapping[str, tuple[int, str]], read: 
 def prove_inclusion(home: str, event: Mapping[str, Any], size: int | None = None) -> dict[str, Any]:
     """The proof that an event is in its stream's tree of `size` records (all there are, by default), as plain data.
 
+    `record` is what its hash is taken over in canonical form, the event without payload and salt: who, when, which kind and
+    place, and the payload's salted digest.
+
     Raises CheckpointError where the stream is damaged or has not that many records.
     """
     stream, seq = event["stream"], event["seq"]
     size = heads(home)[stream][0] if size is None else size
     if not seq <= size:
         raise CheckpointError(f"event {event['id']} has seq {seq:,}; a tree of {size:,} records does not cover it")
+    record = {name: event[name] for name in event if name not in _NOT_HASHED}
+    if sha256_hex(canonical(record)) != event["hash"]:
+        raise CheckpointError(f"no proof can be made: event {event['id']} is not as it was recorded; run `projectmem verify`")
     spans = merkle.inclusion(seq - 1, size)
     tree = _whole(home, stream, size, [], spans)
     return {
@@ -221,6 +237,7 @@ def prove_inclusion(home: str, event: Mapping[str, Any], size: int | None = None
         "index": seq - 1,
         "size": size,
         "leaf": event["hash"],
+        "record": record,
         "root": tree.root(size).hex(),
         "path": [tree.hashes[span].hex() for span in spans],
     }
@@ -251,23 +268,40 @@ def _whole(home: str, stream: str, size: int, sizes: list[int], spans: list[Span
 
 
 def check_proof(proof: Mapping[str, Any]) -> bool:
-    """Whether a proof made above holds in itself; needs no log. Its roots must then be held against checkpoints.
+    """Whether a proof made above holds in itself; needs no log. Its origin, sizes and roots must then be held against
+    checkpoints. Of an inclusion the leaf must be the hash of the record, and id, place and stream those that the record names.
 
-    Raises CheckpointError for anything that is not such a proof.
+    Raises CheckpointError for anything that is not such a proof, also for one of the older form, without the record: of that
+    nothing but a hash can be checked.
     """
+    if proof.get("proof") == "inclusion" and "leaf" in proof and "record" not in proof:
+        raise CheckpointError("an older proof, without the event's record, proves a hash and no event. Make it again: prove ID")
     try:
         path = [_hash(text) for text in proof["path"]]
         if proof["proof"] == "inclusion":
             index, size = _count(proof["index"]), _count(proof["size"])
             leaf = merkle.leaf_hash(_hash(proof["leaf"]))
-            return is_id(proof["id"]) and merkle.included(index, size, leaf, path, _hash(proof["root"]))
+            held = merkle.included(index, size, leaf, path, _hash(proof["root"]))
+            return _is_of_its_record(proof) and held
         if proof["proof"] == "consistency":
             old, new = proof["old"], proof["new"]
             roots = _hash(old["root"]), _hash(new["root"])
             return merkle.consistent(_count(old["size"]), _count(new["size"]), *roots, path)
-    except (KeyError, TypeError, ValueError, AttributeError):
+    except (KeyError, TypeError, ValueError, AttributeError, CanonicalError):
         pass
     raise CheckpointError("not a proof: expected what `projectmem prove --json` prints")
+
+
+def _is_of_its_record(proof: Mapping[str, Any]) -> bool:
+    """Whether the leaf, id, index and origin of an inclusion are those of the record it shows."""
+    record = proof["record"]
+    if type(record) is not dict or sha256_hex(canonical(record)) != proof["leaf"]:
+        return False
+    project, _, stream = str(proof["origin"]).removeprefix(f"{PREFIX}/").rpartition("/")
+    if [type(record[name]) for name in ("digest", "kind", "ts")] != [str, str, int]:
+        return False
+    same = record["id"] == proof["id"] and record["seq"] == _count(proof["index"]) + 1 and record["stream"] == stream
+    return same and is_id(record["id"]) and proof["origin"] == origin(project, stream) and bool(project)
 
 
 def _hash(text: str) -> bytes:

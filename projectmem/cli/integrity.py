@@ -26,7 +26,9 @@ def verify(
         list[str] | None,
         typer.Option("--checkpoint", metavar="FILE", help="A checkpoint kept elsewhere, or `git-note`; repeatable."),
     ] = None,
-    key: Annotated[str, typer.Option("--key", metavar="KEY", help="Public key of its signatures, or a file with it.")] = "",
+    key: Annotated[
+        str, typer.Option("--key", metavar="KEY", help="Public key that must have signed it, or a file with it.")
+    ] = "",
     root: Root = "",
     as_json: Json = False,
 ) -> None:
@@ -70,9 +72,11 @@ def _show(report: Any, found: list[Any], home: str) -> None:
         common.say(f"  {output.safe(problem.kind)}: {output.safe(where)}: {output.safe(problem.detail)}")
         common.say(f"    what to do: {output.safe(problem.remedy)}")
     for one in found:
-        state = paint("green" if one.ok else "red", one.state if one.ok else one.state.upper())
+        bad = one.state.upper() if one.signed else f"{one.state}, UNPROVEN"
+        state = paint("green", one.state) if one.ok else paint("red", bad)
         common.say(f"checkpoint {state}: stream {output.safe(one.stream or one.origin)}: {output.safe(one.detail)}")
-        common.say(f"  signature: {_SIGNATURES[one.signature]}")
+        words = _SIGNATURES if one.signed else {**_SIGNATURES, **_DEMANDED}
+        common.say(f"  signature: {words[one.signature]}")
 
 
 def _erasures(home: str) -> dict[str, Any]:
@@ -100,6 +104,10 @@ _SIGNATURES = {
     "unknown key": "by a key that is not known here; give the one you trust with --key",
     "none": "none; it is worth as much as the place it was kept in",
     "unchecked": "not checked; give the public key with --key",
+}
+_DEMANDED = {
+    "unknown key": "NOT by the key you gave",
+    "none": "NONE, and you gave the key that must have signed it",
 }
 
 
@@ -200,7 +208,9 @@ def _checked(path: str, as_json: bool) -> None:
     if as_json:
         common.emit({"ok": ok, "proofs": len(results)})
     else:
-        common.say("the proof holds: now compare its root and size with your checkpoint" if ok else "the proof does NOT hold")
+        common.say(
+            "the proof holds: now compare its origin, size and root with your checkpoint" if ok else "the proof does NOT hold"
+        )
         for proof in proofs if ok else ():
             _say(proof)
     if not ok:
@@ -211,6 +221,8 @@ def _say(proof: dict[str, Any]) -> None:
     common.say(f"{output.safe(proof['origin'])}")
     if proof["proof"] == "inclusion":
         common.say(f"  event {output.safe(proof['id'])} is record {proof['index'] + 1} of {proof['size']}")
+        record = proof["record"]
+        common.say(f"  {output.safe(record['kind'])}, {output.when(record['ts'])}, salted digest {output.safe(record['digest'])}")
         common.say(f"  its hash {output.safe(proof['leaf'])}")
         common.say(f"  root     {output.safe(proof['root'])}")
     else:

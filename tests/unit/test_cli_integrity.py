@@ -91,7 +91,16 @@ def test_a_signed_checkpoint_is_checked_with_its_public_key_alone(run: Cli, tmp_
     assert key.read_text().split("+")[-1] not in run.out + run.err
     assert "signature: good" in run("verify", "--checkpoint", str(kept), "--key", printed["key"])
     assert "signature: not checked" in run("verify", "--checkpoint", str(kept))
-    assert "not known here" in run("verify", "--checkpoint", str(kept), "--key", run.json("checkpoint", "--sign")["key"])
+    stranger = run.json("checkpoint", "--sign")["key"]
+    assert "not known here" in run("verify", "--checkpoint", str(kept))
+    assert "NOT by the key you gave" in run("verify", "--checkpoint", str(kept), "--key", stranger, code=1)
+    signed = kept.read_text()
+    key_at = signed.rindex(" ") + 1
+    for changed in (signed[: signed.index("\n\n") + 2], signed[:key_at] + "AAAA" + signed[key_at + 4 :]):
+        (tmp_path / "stripped").write_text(changed)
+        found = run.json("verify", "--checkpoint", str(tmp_path / "stripped"), "--key", printed["key"], code=1)
+        assert not found["ok"] and found["checkpoints"][0]["state"] == "consistent" and not found["checkpoints"][0]["ok"]
+        assert "UNPROVEN" in run("verify", "--checkpoint", str(tmp_path / "stripped"), "--key", printed["key"], code=1)
     text = kept.read_text()
     (tmp_path / "changed").write_text(text.replace("\n3\n", "\n2\n", 1))
     assert "signature: BAD" in run("verify", "--checkpoint", str(tmp_path / "changed"), "--key", printed["key"], code=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from projectmem_logs import checkpoint, erasure, merkle, signing
+from projectmem_logs.canonical import canonical
 from projectmem_logs.envelope import uuid7
 from projectmem_logs.errors import CheckpointError
 from projectmem_logs.merkle import EMPTY
@@ -241,6 +243,17 @@ def test_proofs_hold_and_changed_ones_do_not(log: Log) -> None:
         proof = checkpoint.prove_inclusion(log.home, event)
         assert proof["root"] == root and checkpoint.check_proof(proof)
         assert not checkpoint.check_proof({**proof, "leaf": events[event["seq"] - 2]["hash"]})
+        other = events[event["seq"] - 2]
+        stranger = checkpoint.origin("p" * 16, "0" * 16)
+        swapped = {**proof["record"], "id": other["id"]}
+        for forged in ({"id": other["id"]}, {"origin": stranger}, {"record": swapped}, {"id": other["id"], "record": swapped},
+                       {"record": swapped, "leaf": hashlib.sha256(canonical(swapped)).hexdigest()},
+                       {"origin": proof["origin"][1:]}, {"record": {**proof["record"], "more": 1}}, {"record": 1}):  # fmt: skip
+            assert not checkpoint.check_proof({**proof, **forged})
+        with pytest.raises(CheckpointError, match="Make it again"):
+            checkpoint.check_proof({name: proof[name] for name in proof if name != "record"})
+    with pytest.raises(CheckpointError, match="not as it was recorded"):
+        checkpoint.prove_inclusion(log.home, {**events[0], "kind": "other.kind"})
     proof = checkpoint.prove_consistency(log.home, events[0]["stream"], 7, 20)
     assert checkpoint.check_proof(proof) and not checkpoint.check_proof({**proof, "old": {**proof["old"], "size": 8}})
     for wrong in ({}, {"proof": "inclusion"}, {**proof, "path": ["00"]}, {**proof, "proof": "?"}, {**proof, "old": 3}):
