@@ -25,12 +25,14 @@ def data_of(event: Event) -> dict[str, Any]:
 def find_one(place: Place, wanted: str, only: Callable[[Event], bool] | None = None, what: str = "event") -> Event:
     """The one event that `wanted` names, among those that pass `only`.
 
+    A rule comes before its own decision.
+
     Raises BadInputError for something too short or that is no id, NotFoundError for none or several (which are listed).
     """
     text = wanted.strip().lower()
     if len(text) < SHORTEST or any(char not in "0123456789abcdef-" for char in text):
         raise BadInputError(f"`{wanted}` is not an id: give at least {SHORTEST} characters of one, as `projectmem log` shows it")
-    found = _scan(place, text, only)
+    found = _meant(_scan(place, text, only))
     if not found:
         raise NotFoundError(f"no {what} with id `{text}` in {place.home}: see `projectmem failures --all` or `projectmem log`")
     if len(found) > 1:
@@ -39,6 +41,13 @@ def find_one(place: Place, wanted: str, only: Callable[[Event], bool] | None = N
             f"`{text}` names {len(found)} events: give more of it. They are {ids}{' ...' if len(found) > LISTED else ''}"
         )
     return found[0]
+
+
+def _meant(found: list[Event]) -> list[Event]:
+    """Without the decisions whose own rule is found as well: older logs have both under ids that begin alike, and what was
+    shown and is asked about is the rule, which names its decision."""
+    made_of = {data_of(event).get("decision") for event in found if event["kind"] == "label.set"}
+    return [event for event in found if event["id"] not in made_of]
 
 
 def _scan(place: Place, text: str, only: Callable[[Event], bool] | None) -> list[Event]:

@@ -227,6 +227,7 @@ def add(
             notices=notices,
         )
         decision = str(event[-1]["id"])
+        now += 1  # so that the clause's id begins otherwise than its decision's: people name both by their beginnings
     if replaces:
         drafts.append(("label.cleared", {"label_event": replaces, "reason": "replaced by a newer rule"}, [replaces]))
     data = {

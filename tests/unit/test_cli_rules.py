@@ -93,6 +93,34 @@ def test_a_decision_becomes_a_rule_and_ends_with_it(world: World) -> None:
     assert f"superseded by {new['id']}: yarn it is" in world("rule", "list", "--all")
 
 
+def test_a_rule_is_found_by_the_id_that_is_shown(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`explain`, `confirm` and `clear` take what `rule list` and a warning print; a decision and its rule begin otherwise."""
+    world("rule", "add", "use pnpm here", "--yes")
+    rule = world.json("rule", "list")[0]
+    shown = rule["id"][:18]
+    assert not rule["decision"].startswith(shown)
+    assert "use pnpm here" in world("explain", shown)
+    world("rule", "confirm", shown, "--yes")
+    world("rule", "clear", world.json("rule", "list")[0]["id"][:18])
+    assert world.json("rule", "list") == []
+
+
+def test_where_a_rule_and_its_decision_begin_alike_the_rule_is_meant(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in logs that were written with one time for both."""
+    from projectmem import lookup
+
+    world("rule", "add", "use pnpm here", "--yes")
+    rule = world.json("rule", "list")[0]
+    home = place.find(str(world.root))
+    assert home is not None
+    both = rule["id"][:13]  # the millisecond and nothing else
+    if rule["decision"].startswith(both):
+        assert lookup.find_one(home, both)["id"] == rule["id"]
+    events = [{"id": rule["decision"], "kind": "decision.recorded"}, {"id": rule["id"], "kind": "label.set", "data": rule}]
+    monkeypatch.setattr(lookup, "_scan", lambda *_: [dict(e) for e in events])
+    assert lookup.find_one(home, both)["id"] == rule["id"]
+
+
 def test_the_past_holds_a_rule_back(world: World) -> None:
     """More successes than the policy allows: it warns, says so with ids, and replay counts the same again."""
     ids = [world.ran(f"npm install pkg{'x' * i}") for i in range(4)]
