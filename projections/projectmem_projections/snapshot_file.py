@@ -10,7 +10,7 @@ import os
 from projectmem_logs.fastjson import encode, loads
 
 from .errors import ProjectionError, SnapshotBusy, SnapshotDamaged
-from .quick import put_note
+from .quick import CACHE, put_note
 from .schema_sqlite import SCHEMA, VERSION
 from .sqlite import sqlite3
 
@@ -92,6 +92,7 @@ class SnapshotFile:
             )
         try:
             with self._guard:
+                self._db.execute(CACHE)
                 version = self._db.execute("PRAGMA user_version").fetchone()[0]
                 if version != VERSION:
                     self._create(version)

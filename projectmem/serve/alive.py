@@ -2,6 +2,10 @@
 
 `serve.alive` holds the server's process id, where the system tells it the time that process started, so that a stranger who got
 the same id later is not taken for it, and the port in hexadecimal as Linux lists it.
+
+Where there is no /proc (macOS) that time is empty here, the id alone decides, and the registered command's guard in sh
+(setup/command.py) never stands aside: `ps` or a probe of the port would be a process for each call, which costs more than the
+answer it saves. The command and the server then both answer, the same, and one of them records (`claim`).
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ def _connect(path: str) -> Any:
             return db
         db.close()
     db = quick.opened(path)
-    for statement in _for_writing[:-1]:
+    for statement in (quick.CACHE, *_for_writing[:-1]):
         db.execute(statement)
     _files[id(db)] = now
     return db

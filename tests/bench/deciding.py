@@ -21,6 +21,7 @@ from projectmem.hook.judge import Unchanged, assess, candidates, gather
 from tests.bench.projections import NOW, event, word
 
 ROUNDS = 2000
+CHUNK = 20_000
 SIZES = (1_000, 100_000)
 HOUR = 3_600_000_000
 
@@ -32,8 +33,9 @@ def _action(n: int) -> Action:
 
 def _fill(path: str, count: int) -> None:
     with Snapshot(path) as snapshot:
-        for start in range(0, count, 1000):
-            snapshot.apply([event(n, n + 1) for n in range(start, min(start + 1000, count))])
+        snapshot._db.execute("PRAGMA cache_size = -524288")  # only to have it filled sooner: the readers open it anew
+        for start in range(0, count, CHUNK):
+            snapshot.apply([event(n, n + 1) for n in range(start, min(start + CHUNK, count))])
 
 
 class Sizes:

@@ -207,7 +207,10 @@ def test_one_server_and_its_marks(hooked: Any, server: run.Server) -> None:
 
 def _ends(home: Path, **options: Any) -> str:
     made = run.Server(str(home), **options)
+    late = threading.Timer(30, lambda: made.end("it stayed behind"))
+    late.start()
     why = made.run()
+    late.cancel()
     assert alive.server(str(home)) == 0
     assert not (home / "serve.alive").exists()
     return why
