@@ -181,6 +181,7 @@ def _by_record(
     guarded, silent = (False, all(p.trivial or _ignored(action, i) for i, p in enumerate(action.parts)))
     if not exact and not near:
         guarded, silent = _in_chain(action, record)
+    guarded = guarded or _waits_first(action, record)
     if (silent and action.joins) or _another_look(action, record, session) or _has_longer(action, record):
         return None
     identical, flaky = _own_history(record, facts or {})
@@ -289,6 +290,14 @@ def _in_chain(action: Action, record: Record) -> tuple[bool, bool]:
         guarded = guarded and action.joins[i : i + 1] == ("||",)
         silent = silent and (_ignored(action, i) or any(freshness.matters(record, effect) for effect in before))
     return guarded, silent
+
+
+def _waits_first(action: Action, record: Record) -> bool:
+    """Does the call wait before it tries again what only needs time (`sleep 3 && curl localhost:3000`)?"""
+    if record.cls not in freshness.COOLED:
+        return False
+    first = next((i for i, p in enumerate(action.parts) if p.key == record.key), 0)
+    return any(p.text.startswith("sleep ") for p in action.parts[:first])
 
 
 def _ignored(action: Action, index: int) -> bool:

@@ -342,6 +342,8 @@ def _lock(record: Record, kind: str, subject: str) -> str:
 def _network(record: Record, kind: str, subject: str) -> str:
     if kind in ("login", "env", "service"):
         return f"{kind} {subject}".strip() + " since"
+    if kind == "any" and reach.is_local(record) and not _is_same_program(record, subject):
+        return f"{subject or 'a program'} ran since"  # it may be the server that was asked for
     return f"{basename(subject)} was edited" if kind == "edit" and mentions(record, subject) else ""
 
 

@@ -117,6 +117,15 @@ def readdresses(kind: str, subject: str) -> bool:
     return kind in ("login", "env", "remote", "service") or (kind == "git" and subject in _ADDRESSED)
 
 
+def is_local(record: Record) -> bool:
+    """Was it an address of this machine that did not answer? Any program that was started may be what answers there."""
+    said = f"{record.text} {record.sig} {record.excerpt}".lower()
+    return any(name in said for name in _THIS_MACHINE)
+
+
+_THIS_MACHINE = ("localhost", "127.0.0.1", "[::1]", "::1:", "0.0.0.0")  # noqa: S104
+
+
 def cannot_make(build: str, record: Record) -> bool:
     """Does this build only compile, while what is missing is a file that people write?"""
     return build in _COMPILES and any(path.lower().endswith(_WRITTEN_BY_HAND) for path in record.paths)

@@ -70,3 +70,51 @@ def test_more_time_mends_nothing_else() -> None:
     record = failure(call("cargo build", timeout=60_000), "build", "error[E0308]: mismatched types", dur_ms=60_000)
     assert verdict(call("cargo build", timeout=600_000), record) == "ask"
     assert "limit" not in record.facts
+
+
+REFUSED = "curl: (7) Failed to connect to localhost port 3000: Connection refused"
+
+
+@pytest.mark.parametrize(
+    ("started", "fields", "said"),
+    [
+        ("npm run dev &", {}, "allow"),
+        ("nohup node server.js > log 2>&1 &", {}, "allow"),
+        ("npm run dev", {"run_in_background": True}, "allow"),
+        ("python -m http.server &", {}, "allow"),
+        ("./start.sh", {}, "allow"),
+        ("uvicorn app:app --port 3000 &", {}, "allow"),
+        ("docker compose up -d", {}, "allow"),
+        ("ls", {}, "warn"),
+        ("pytest -q", {}, "warn"),
+        ("npm run lint", {}, "warn"),
+        ("curl localhost:8080", {}, "warn"),
+    ],
+)
+def test_a_server_was_started(started: str, fields: dict[str, Any], said: str) -> None:
+    """An address of this machine may answer once a program was run; looking and checking start none."""
+    record = failure(call("curl localhost:3000"), "network", REFUSED, 7)
+    effects = [effect for part in call(started, **fields).parts for effect in part.effects]
+    assert verdict(call("curl localhost:3000"), record, *effects) == said
+    if "log" not in started:
+        assert verdict(call(f"{started.removesuffix(' &')} & sleep 2; curl localhost:3000"), record) == said
+
+
+def test_a_program_here_is_no_server_elsewhere() -> None:
+    """Another machine does not answer because something ran here; what asked again is no server either."""
+    far = failure(call("curl https://api.example.com"), "network", "curl: (6) Could not resolve host: api.example.com", 6)
+    assert verdict(call("curl https://api.example.com"), far, ("any", "./start.sh")) == "warn"
+    own = failure(call("./client get"), "network", "connect ECONNREFUSED 127.0.0.1:3000")
+    assert verdict(call("./client get"), own, ("any", "./client")) == "warn"
+    assert verdict(call("./client get"), own, ("any", "./server")) == "allow"
+
+
+def test_who_waits_first_is_not_stopped() -> None:
+    """What only needs time is tried again after a pause: told at most, never stopped."""
+    action = call("curl localhost:3000")
+    record = failure(
+        action, "network", REFUSED, 7, dur_ms=10, runs=[NOW - 2 * MINUTE, NOW - MINUTE], ran_by=["s1", "s1"], identical=2
+    )
+    assert verdict(action, record) == "ask"
+    assert verdict(call("sleep 3 && curl localhost:3000"), record) == "warn"
+    assert verdict(call("curl localhost:3000; sleep 3"), record) == "ask"
