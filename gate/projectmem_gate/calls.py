@@ -78,7 +78,7 @@ def mcp_part(tool: str, fields: Any, escalated: bool, sha: str = "") -> Part:
         f"{family} {body}"[:400],
         words,
         (),
-        (("remote", server or name),) if not _looks(name) else (),
+        (("mcp" if _looks(name) else "remote", server or name),),
     )
 
 

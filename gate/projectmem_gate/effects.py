@@ -6,6 +6,7 @@
     read PATH        a file's content is now known          build FAMILY  outputs were generated (mends a later run)
     move OLD<tab>NEW  `git mv`, see moves.py (mends nothing by itself)
     git SUBCOMMAND   index, commits, remotes; not files     remote TOOL   something on another machine (gh, ssh, curl -X POST)
+    mcp SERVER       a tool of this server was called that only looks, by its name (mends calls of that server alone)
     any PROGRAM      a program that may have changed anything
 
 Looking (ls, grep, git status) and verifying (tests, linters, type checkers) mend nothing and give nothing.

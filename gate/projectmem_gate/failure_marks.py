@@ -91,6 +91,13 @@ MISCALLED = (
     "not found", "validation", "exceeds maximum", "eisdir", "status code 404", "non-uuid", "not a prompt-based",
     "required",
 )  # fmt: skip
+# Said by a server about the arguments of a call. What it does not find (an element, a table) may be there at another time.
+MISARGUED = (
+    "validation error", "validation failed", "invalid argument", "invalid param", "invalid input", "-32602", "-32601",
+    "unknown tool", "unknown argument", "unexpected argument", "unexpected keyword", "unrecognized key", "required property",
+    "required parameter", "required argument", "missing required", "field required", "additional properties",
+    "exceeds maximum", "non-uuid",
+)  # fmt: skip
 # Said about the command line or about what it names, by programs that are not the project's own.
 USAGE = (
     "usage:", "unknown option", "unrecognized", "unrecognised", "unknown command", "invalid option", "illegal option",

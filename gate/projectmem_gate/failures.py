@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from projectmem_gate.failure_marks import EDIT_MISMATCH, MARKS, MISCALLED, MISUSED, TOOLCHAIN, USAGE
+from projectmem_gate.failure_marks import EDIT_MISMATCH, MARKS, MISARGUED, MISCALLED, MISUSED, TOOLCHAIN, USAGE
 from projectmem_gate.lines import clean, command_words, is_own_path, names, program, rx, subcommand
 from projectmem_gate.signature import telling_lines
 from projectmem_gate.telling import RUNNERS, groups, is_exception, tells
@@ -41,7 +41,8 @@ def classify(action: Action, output: str, exit_code: int | None, part: Part | No
             return "runtime"  # the harness could not start what its tool stands on
         if "apply_patch verification failed" in text[:400] or "proposed edit has introduced" in text[:200]:
             return "edit-mismatch"
-        return _marked(telling) or ("usage" if any(m in telling for m in (*USAGE, *MISUSED, *MISCALLED)) else "unknown")
+        marks = MISARGUED if kind == "mcp" else (*USAGE, *MISUSED, *MISCALLED)
+        return _marked(telling) or ("usage" if any(m in telling for m in marks) else "unknown")
     name = program(part) if part is not None else ""
     if any(m in telling for m in TOOLCHAIN):
         return "missing-dependency"

@@ -88,6 +88,10 @@ def matters(record: Record, change: tuple[str, str, int] | Sequence[Any], sessio
     kind, subject = change[0], change[1]
     if kind == moves.TYPE:
         return ""  # both names are edits besides
+    if kind in ("remote", "mcp") and reach.is_answered(record, kind, subject):
+        return f"{subject} was used since"
+    if kind == "mcp":
+        return ""
     rule = _RULES.get(record.cls, _workspace)
     return rule(record, kind, subject)
 

@@ -137,6 +137,19 @@ def is_tool_call(record: Record) -> bool:
     return body[:2] in ('{"', "{}") and head[:1].isalpha()
 
 
+def mcp_server(record: Record) -> str:
+    """The server whose tool was called (`db query {"sql":...}`), "" for what is no call of a server's tool."""
+    server, _, rest = record.text.partition(" ")
+    name, _, body = rest.partition(" ")
+    return server if body[:1] == "{" and record.family == f"{server} {name}"[:80] else ""
+
+
+def is_answered(record: Record, kind: str, subject: str) -> bool:
+    """Was another tool of the same server called? A server keeps a state (a page, a connection), and any call may change it; no
+    call makes the arguments of another right."""
+    return kind in ("remote", "mcp") and record.cls != "usage" and subject != "" and subject == mcp_server(record)
+
+
 def named_in_call(record: Record, path: str) -> bool:
     """Is one of the call's arguments the name of this file or of a folder above it: `{"skill":"x"}` and `skills/x/SKILL.md`?"""
     given = set(record.text.split('"')[1:])

@@ -9,6 +9,7 @@ from projectmem_gate.decide import decide
 from projectmem_gate.history import Record
 from projectmem_gate.identify import identify
 from projectmem_gate.model import Action, Outcome, Session
+from projectmem_gate.outcome import judge
 from projectmem_gate.policy import MINUTE, Policy
 
 from projectmem.hook.drafts import finished_draft
@@ -118,3 +119,35 @@ def test_who_waits_first_is_not_stopped() -> None:
     assert verdict(action, record) == "ask"
     assert verdict(call("sleep 3 && curl localhost:3000"), record) == "warn"
     assert verdict(call("curl localhost:3000; sleep 3"), record) == "ask"
+
+
+def served(tool: str, **arguments: Any) -> Action:
+    """The action of a call of a server's tool."""
+    return identify(tool, arguments, root="/r", cwd="/r")
+
+
+@pytest.mark.parametrize(
+    ("tool", "error", "cls", "other", "said"),
+    [
+        ("mcp__web__click", "Error: element #go not found", "unknown", "mcp__web__navigate", "allow"),
+        ("mcp__db__query", "relation t does not exist", "unknown", "mcp__db__query", "allow"),
+        ("mcp__web__click", "Error: element #go not found", "unknown", "mcp__db__query", "warn"),
+        ("mcp__web__click", "Timeout 30000ms exceeded waiting for selector", "unknown", "mcp__web__snapshot", "allow"),
+        ("mcp__web__click", "MCP error -32602: Invalid arguments", "usage", "mcp__web__navigate", "warn"),
+        ("mcp__web__click", "missing required parameter: ref", "usage", "mcp__web__navigate", "warn"),
+    ],
+)
+def test_a_server_keeps_a_state(tool: str, error: str, cls: str, other: str, said: str) -> None:
+    """Another call of the same server may have changed what failed, unless the arguments are at fault."""
+    action = served(tool, a="x")
+    outcome = judge(action, exit_code=None, output=error, is_error=True)
+    assert (outcome.outcome, outcome.cls) == ("failed", cls)
+    record = failure(action, outcome.cls, outcome.signature)
+    effects = served(other, b="y").parts[0].effects
+    assert verdict(action, record, *effects) == said
+
+
+def test_a_server_mends_no_program() -> None:
+    """A tool that only looks, of any server, is nothing to a program that failed."""
+    action = call("make all")
+    assert verdict(action, failure(action, "runtime", "make: *** [all] Error 1"), ("mcp", "make")) == "warn"

@@ -127,7 +127,7 @@ def test_export_counts_only_where_it_is_all_there_is() -> None:
             {("edit", "a.py"), ("edit", "b.py"), ("edit", "c.py")},
         ),
         ("mcp__linear__create_issue", {"title": "x"}, {("remote", "linear")}),
-        ("mcp__linear__get_issue", {"id": "x"}, set()),
+        ("mcp__linear__get_issue", {"id": "x"}, {("mcp", "linear")}),
         ("TodoWrite", {"todos": []}, set()),
         ("edit", {"command": "edit 'a' 'b'"}, {("edit", "")}),
         ("create", {"command": "create repro.py"}, {("edit", "repro.py")}),
