@@ -1,14 +1,16 @@
 """Summaries about one thing: a path, an issue, or a period. Same fence, same counter, same judgement as the session's summary.
 
 Reads the DuckDB summaries (what was erased is in none of them); whether a failure still stands is the gate's word, and what was
-superseded, disputed, closed or cleared is left out. Each line cites the record it is about. Deterministic for a given log,
-workspace, `now` and `nonce`.
+superseded, disputed, closed or cleared is left out. Notes and decisions are those of the session's summary: without what is held
+for review, repeats counted with the first. Each line cites the record it is about. Deterministic for a given log, workspace,
+`now` and `nonce`.
 """
 
 from __future__ import annotations
 
 import posixpath
 import re
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -17,13 +19,16 @@ from projectmem_projections.generations import Summaries
 
 from projectmem import render, units
 from projectmem.errors import BadInputError, NotFoundError
-from projectmem.summary import BUDGET_TOKENS, EACH_MAX, TEXT_MAX, compose
+from projectmem.summary import BUDGET_TOKENS, EACH_MAX, TEXT_MAX, compose, line
 
 if TYPE_CHECKING:
+    from projectmem_projections.documents import Document
+
     from projectmem.place import Place
 
 Row = dict[str, Any]
 Lines = dict[str, list[str]]
+ALL = 100_000  # notes and decisions that are looked through
 ASKED_MAX = 60  # failures that the gate is asked about
 _PERIOD = re.compile(r"\s*([0-9]+\s*[a-z]+|\d{4}-\d{2}-\d{2}\S*)\s*", re.IGNORECASE)
 PATH_SECTIONS = (
@@ -75,11 +80,14 @@ def about(
     def question(s: Summaries) -> tuple[Lines, tuple[tuple[str, str], ...]]:
         s.query(f"SET VARIABLE now_us = {int(now)}")
         if _PERIOD.fullmatch(what.split("..")[0]):
-            return _period(s, *_span(what, now), now, verdict), PERIOD_SECTIONS
+            start, end = _span(what, now)
+            written = _written(place, now, lambda d: start <= d.at <= end)
+            return {**_period(s, start, end, now, verdict), **written}, PERIOD_SECTIONS
         issue = _issue_id(s, what)
         if issue:
             return _issue(s, issue, now), ISSUE_SECTIONS
-        return _path(s, _relative(place, what), now, verdict), PATH_SECTIONS
+        path = _relative(place, what)
+        return {**_path(s, path, now, verdict), **_written(place, now, lambda d: path in d.text)}, PATH_SECTIONS
 
     lines, sections = generations.ask(place.home, question, notices)
     return compose(lines, [], nonce, budget_tokens, sections)
@@ -121,6 +129,20 @@ def _relative(place: Place, path: str) -> str:
     return posixpath.normpath(spelled).removeprefix("./")
 
 
+def _written(place: Place, now: int, wanted: Callable[[Document], bool]) -> Lines:
+    """The newest notes and decisions that are wanted, as the session's summary has them: nothing that waits for a person, repeats
+    folded into the first, in quotes what reads like an instruction. However long the log is."""
+    from projectmem_projections.glance import Glance, current
+    from projectmem_projections.scope import Scope
+
+    glance = Glance(place.home, current(place.home), bytes_max=sys.maxsize)
+    try:
+        found = glance.newest(("note", "decision"), Scope(place.project, worktree=place.worktree), now, ALL)
+    finally:
+        glance.close()
+    return {type_: [line(d, now, 0) for d in documents if wanted(d)][:EACH_MAX] for type_, documents in found.items()}
+
+
 # --- a path --------------------------------------------------------------------------------------------------------------
 
 
@@ -140,9 +162,7 @@ def _path(s: Summaries, path: str, now: int, verdict: Callable[[str], str]) -> L
             for row in _newest(s, "records", f"kind IN ('fix', 'attempt') AND {mentions}", [path])
             if _worked(row)
         ],
-        "decision": [_record(row, now) for row in _newest(s, "decisions", f"in_force AND {mentions}", [path])],
         "issue": [_open_issue(row, now) for row in _issues(s, f"open AND ({concerns} OR contains(title, $1))", [path])],
-        "note": [_record(row, now) for row in _newest(s, "notes", mentions, [path])],
     }
 
 
@@ -194,10 +214,8 @@ def _period(s: Summaries, start: int, end: int, now: int, verdict: Callable[[str
         "fix": [
             _record(row, now) for row in _newest(s, "records", f"kind IN ('fix', 'attempt') AND {inside}", span) if _worked(row)
         ],
-        "decision": [_record(row, now) for row in _newest(s, "decisions", f"in_force AND {inside}", span)],
         "issue": [_open_issue(row, now) for row in changed],
         "label": [_label(row, now) for row in _newest(s, "labels", inside, span)],
-        "note": [_record(row, now) for row in _newest(s, "notes", inside, span)],
     }
 
 
@@ -274,7 +292,7 @@ def _record(row: Row, now: int) -> str:
     facts = [render.ago(row["at_us"], now), row["origin"] or "unknown"]
     facts += [row["outcome"]] if row["kind"] == "attempt" and row["outcome"] else []
     facts += [f"shown by {render.inline(row['verifier'], 60)}"] if row["verifier"] not in ("", "none") else []
-    return f"- {_text(text)} ({', '.join(facts)}) [{render.short(row['id'])}]"
+    return f"- {render.quoted(text, TEXT_MAX)} ({', '.join(facts)}) [{render.short(row['id'])}]"
 
 
 def _open_issue(row: Row, now: int) -> str:
