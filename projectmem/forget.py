@@ -94,7 +94,21 @@ def selector(
 
 def preview(place: Place, wanted: Selector) -> Found:
     """What would be erased; changes nothing."""
-    return erasing.select(place.home, wanted)
+    found = erasing.select(place.home, wanted)
+    found.others = [*erasing.elsewhere(place.home, wanted), *_told(place.home, wanted)]
+    return found
+
+
+def _told(home: str, wanted: Selector) -> list[str]:
+    """Logs for people that hold what is named."""
+    said = _said(wanted)
+    return [name for name in LOGS if any(_file_holds(os.path.join(home, name), [text], len(text)) for text in said)]
+
+
+def _said(wanted: Selector) -> list[bytes]:
+    """What is looked for in logs for people."""
+    named = (*wanted.spellings(), wanted.path, wanted.session, *wanted.ids)
+    return [text.encode("utf-8", "replace") for text in named if text]
 
 
 def pending(home: str) -> bool:
@@ -112,8 +126,8 @@ def forget(
     with _Working(place.home):
         if pending(place.home):
             _finish(place, now)
-        found = erasing.select(place.home, wanted)
-        if not found.ids:
+        found = preview(place, wanted)
+        if found.nothing:
             return Outcome()
         _write_plan(place, wanted, found.ids, {"reason": reason, "actor": dict(actor or {}), "origin": origin})
         return _finish(place, now)
@@ -179,6 +193,9 @@ def _finish(place: Place, now: int) -> Outcome:
     wanted = Selector.from_data(plan["selector"])
     for _ in range(ROUNDS):
         asked = erasing.requested(place.home)
+        if not plan["ids"] and not plan.get("request"):  # damaged bytes and other files alone
+            plan["request"] = _request(place, plan, wanted, [], now)
+            files.replace(os.path.join(place.home, PLAN), canonical(plan))
         _request(place, plan, wanted, [id for id in plan["ids"] if id not in asked], now)
         more = erasing.select(place.home, wanted, set(plan["ids"])).ids - set(plan["ids"])
         if not more:
@@ -188,7 +205,7 @@ def _finish(place: Place, now: int) -> Outcome:
         _request(place, plan, wanted, [id for id in plan["ids"] if id not in erasing.requested(place.home)], now)
     asked = erasing.requested(place.home)
     outcome = _everywhere(place, wanted, asked, set(plan["needles"]), now)
-    outcome.requests = sorted({asked[id] for id in plan["ids"] if id in asked})
+    outcome.requests = sorted({asked[id] for id in plan["ids"] if id in asked} | set(filter(None, [plan.get("request")])))
     outcome.events = len(plan["ids"])
     files.remove(os.path.join(place.home, PLAN))
     files.sync_dir(place.home)
@@ -196,8 +213,13 @@ def _finish(place: Place, now: int) -> Outcome:
     return outcome
 
 
-def _request(place: Place, plan: Mapping[str, Any], wanted: Selector, ids: list[str], now: int) -> None:
-    """Append the control records: who, when, why, which events, and what a later import must leave out; never the text."""
+def _request(place: Place, plan: Mapping[str, Any], wanted: Selector, ids: list[str], now: int) -> str:
+    """Append the control records: who, when, why, which events, and what a later import must leave out; never the text.
+
+    Returns the id of the last one. Without `ids` there is one only when the plan has none at all: then it is about damaged bytes.
+    """
+    if not ids and (plan["ids"] or plan.get("request")):
+        return ""
     redactor = Redactor(redaction_key(place.home))
     mark = redactor.mark(wanted.text or wanted.path or "-")
     reason = plan["reason"]
@@ -205,7 +227,8 @@ def _request(place: Place, plan: Mapping[str, Any], wanted: Selector, ids: list[
         reason = reason.replace(spelling, mark)
     actor = {**plan["actor"], "origin": plan["origin"]}
     with LogStore(place.home, project=place.project, wait_ms=LOCK_WAIT_MS) as store:
-        for start in range(0, len(ids), CHUNK):
+        id = ""
+        for start in range(0, max(len(ids), 1), CHUNK):
             data = {
                 "selector": redactor.text(wanted.describe(mark)),
                 "ids": ids[start : start + CHUNK],
@@ -213,7 +236,8 @@ def _request(place: Place, plan: Mapping[str, Any], wanted: Selector, ids: list[
                 "calls": plan["calls"],
             }
             draft = {"kind": "erasure.requested", "at": now, "actor": actor, "causes": [], "data": data}
-            store.append([draft], now=now)
+            id = str(store.append([draft], now=now)[-1]["id"])
+    return id
 
 
 def _everywhere(place: Place, wanted: Selector, asked: Mapping[str, str], betraying: set[str], now: int) -> Outcome:
@@ -222,7 +246,7 @@ def _everywhere(place: Place, wanted: Selector, asked: Mapping[str, str], betray
 
     reached = erasing.carry_out(place.home, asked, wanted, at=now)
     reached.places.update(forgetting.forget(place.home))
-    said = [text.encode("utf-8", "replace") for text in (*wanted.spellings(), wanted.path, wanted.session, *wanted.ids) if text]
+    said = _said(wanted)
     if len(betraying) > NEEDLES_MAX:
         said.append(b"")  # in every line
     said += [text.encode("utf-8", "replace") for text in betraying]

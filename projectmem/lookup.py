@@ -69,7 +69,8 @@ def lines_with(home: str, *texts: str) -> Iterator[Event]:
     import os
 
     from projectmem_logs import files
-    from projectmem_logs.envelope import check_line, parse
+    from projectmem_logs.envelope import parse
+    from projectmem_logs.reader import whole_records
     from projectmem_logs.tail import segments, streams
     from projectmem_logs.upcasting import current
 
@@ -79,9 +80,9 @@ def lines_with(home: str, *texts: str) -> Iterator[Event]:
         for name in output.progress(segments(folder), "searching the log"):
             for _, raw in files.read_lines(os.path.join(folder, name)):
                 if any(text in raw for text in wanted):
-                    line = raw[:-1] if raw.endswith(b"\n") else raw
-                    if check_line(line).ok:
-                        yield current(parse(line))
+                    for record in whole_records(raw[:-1] if raw.endswith(b"\n") else raw):
+                        if any(text in record for text in wanted):
+                            yield current(parse(record))
 
 
 def order(event: Event) -> tuple[int, str, int]:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import orjson
@@ -18,12 +19,12 @@ import orjson
 from . import files
 from .canonical import canonical
 from .digest import sha256_hex
-from .envelope import check_line, parse, undress
+from .envelope import Line, check_line, parse, undress
 from .erasure import tombstone
 from .errors import ErasureError
 from .locking import Held
 from .selecting import Selector, derived, sources
-from .tail import read_position, segments, streams
+from .tail import part, read_position, segments, streams
 from .upcasting import current
 
 LOCK_WAIT_MS = 30_000
@@ -53,6 +54,7 @@ class Found:
 
     direct, derived  ids;  by_kind  {kind: events};  segments  where they are (`stream/segment`, or a file of the spool)
     first_at, last_at  the time they span (microseconds)
+    damaged  pieces of the log that are no event and hold it;  others  files outside of the log's events that do
     """
 
     direct: set[str] = field(default_factory=set)
@@ -61,6 +63,13 @@ class Found:
     segments: set[str] = field(default_factory=set)
     first_at: int = 0
     last_at: int = 0
+    damaged: int = 0
+    others: list[str] = field(default_factory=list)
+
+    @property
+    def nothing(self) -> bool:
+        """Whether it is held nowhere at all."""
+        return not (self.ids or self.damaged or self.others)
 
     @property
     def ids(self) -> set[str]:
@@ -69,7 +78,7 @@ class Found:
 
 
 def lines(home: str, *having: bytes, worth: Callable[[bytes], bool] | None = None) -> Iterator[tuple[str, bytes, Any]]:
-    """(`stream/segment`, bytes without the line end, checked line) of every line of every segment; with `having` only of
+    """(`stream/segment`, bytes without the line end, checked line) of every record of every segment; with `having` only of
     those that hold one of these, with `worth` of those it says yes to (which costs a fraction)."""
     for stream in streams(home):
         folder = os.path.join(home, "log", stream)
@@ -77,12 +86,18 @@ def lines(home: str, *having: bytes, worth: Callable[[bytes], bool] | None = Non
             for offset, raw in files.read_lines(os.path.join(folder, name)):
                 if (having and not any(text in raw for text in having)) or (worth is not None and not worth(raw)):
                     continue
-                bare = raw[:-1] if raw.endswith(b"\n") else raw
-                line = check_line(bare, offset)
-                if line.dressed:
-                    bare = undress(bare)
-                    line = check_line(bare, offset)
-                yield f"{stream}/{name}", bare, line
+                for line, bare in _parted(raw, offset):
+                    yield f"{stream}/{name}", bare, line
+
+
+def _parted(raw: bytes, offset: int = 0) -> list[tuple[Line, bytes]]:
+    """A line's records, checked, each without a line end or an editor's marks: one, or as many as run together in it."""
+    bare = raw[:-1] if raw.endswith(b"\n") else raw
+    line = check_line(bare, offset)
+    if line.dressed:
+        bare = undress(bare)
+        line = check_line(bare, offset)
+    return [(line, bare)] if line.ok else part(bare, offset, False) or [(line, bare)]
 
 
 def spooled(home: str) -> Iterator[tuple[str, list[Event]]]:
@@ -101,7 +116,7 @@ def select(home: str, selector: Selector, known: set[str] | None = None) -> Foun
     """
     found, edges, kinds = Found(direct=set(known or ())), {}, {}
     where: dict[str, str] = {}
-    for place, event in _events(home, selector.may_concern):
+    for place, event in _events(home, selector.may_concern, partial(_count_damaged, found, selector)):
         id = event["id"]
         if _meant(selector, event):
             found.direct.add(id)
@@ -119,6 +134,27 @@ def select(home: str, selector: Selector, known: set[str] | None = None) -> Foun
     return found
 
 
+def _count_damaged(found: Found, selector: Selector, bare: bytes) -> None:
+    if selector.named and not bare.startswith(_BLANK) and selector.in_bytes(bare):
+        found.damaged += 1
+
+
+def elsewhere(home: str, selector: Selector) -> list[str]:
+    """Files of the quarantine and damaged files of the spool that hold what the selector names, relative to `home`."""
+    if not selector.named:
+        return []
+    folder = os.path.join(home, "quarantine")
+    out = [f"quarantine/{name}" for name in files.names(folder) if _holds(os.path.join(folder, name), {}, selector)]
+    for name in files.names(os.path.join(home, "spool"), _SPOOL):
+        path = os.path.join(home, "spool", name)
+        try:
+            if _spool_file(path) is None and selector.in_bytes(files.read(path)):
+                out.append(f"spool/{name}")
+        except FileNotFoundError:
+            continue  # written to the log meanwhile
+    return out
+
+
 def _meant(selector: Selector, event: Event) -> bool:
     """Whether the selector means this event, as it was written or as it is read today."""
     if selector.matches(event):
@@ -132,10 +168,14 @@ def chosen(home: str, ids: set[str]) -> Iterator[Event]:
     return (event for _, event in _events(home) if event["id"] in ids)
 
 
-def _events(home: str, worth: Callable[[bytes], bool] | None = None) -> Iterator[tuple[str, Event]]:
+def _events(
+    home: str, worth: Callable[[bytes], bool] | None = None, damaged: Callable[[bytes], None] | None = None
+) -> Iterator[tuple[str, Event]]:
     for place, raw, line in lines(home, worth=worth):
         if line.ok and not line.erased:
             yield place, parse(raw)
+        elif damaged is not None and not line.ok:
+            damaged(raw)
     for path, drafts in spooled(home):
         for event in drafts:
             yield path, event
@@ -228,36 +268,38 @@ def _erase_stream(home: str, stream: str, wanted: Mapping[str, str], selector: S
 
 
 def _needs(path: str, wanted: Mapping[str, str], selector: Selector) -> bool:
-    return any(_verdict(raw, wanted, selector)[0] for _, raw in files.read_lines(path))
+    return any(_verdict(line, bare, wanted, selector) for _, raw in files.read_lines(path) for line, bare in _parted(raw))
 
 
-def _verdict(raw: bytes, wanted: Mapping[str, str], selector: Selector) -> tuple[str, bytes, str]:
-    """("" | erase | blank, the bare line, its id)."""
-    bare = raw[:-1] if raw.endswith(b"\n") else raw
-    line = check_line(bare)
-    if line.dressed:
-        bare = undress(bare)
-        line = check_line(bare)
+def _verdict(line: Line, bare: bytes, wanted: Mapping[str, str], selector: Selector) -> str:
+    """ "" | erase | blank, for one record or what is left of one."""
     if line.ok:
-        return ("erase" if line.id in wanted and not line.erased else ""), bare, line.id
-    return ("blank" if not bare.startswith(_BLANK) and _damaged_holds(bare, wanted, selector) else ""), bare, ""
+        return "erase" if line.id in wanted and not line.erased else ""
+    return "blank" if not bare.startswith(_BLANK) and _damaged_holds(bare, wanted, selector) else ""
 
 
 _BLANK = b'{"erased":"'
 
 
 def _erased_lines(path: str, wanted: Mapping[str, str], selector: Selector, at: int, reached: Reached) -> Iterator[bytes]:
+    """The segment's lines, erased; records that run together with an erased one get lines of their own, and stay."""
     for _, raw in files.read_lines(path):
-        what, bare, id = _verdict(raw, wanted, selector)
         end = b"\n" if raw.endswith(b"\n") else b""
-        if what == "erase":
-            reached.events += 1
-            yield tombstone(bare, by=wanted[id], at=at) + end
-        elif what == "blank":
-            reached.damaged += 1
-            yield _BLANK + b'%d damaged bytes"}' % len(bare) + end
-        else:
+        parted = _parted(raw)
+        verdicts = [_verdict(line, bare, wanted, selector) for line, bare in parted]
+        if not any(verdicts):
             yield raw
+            continue
+        out = []
+        for what, (line, bare) in zip(verdicts, parted, strict=True):
+            if what == "erase":
+                reached.events += 1
+                bare = tombstone(bare, by=wanted[line.id], at=at)
+            elif what == "blank":
+                reached.damaged += 1
+                bare = _BLANK + b'%d damaged bytes"}' % len(bare)
+            out.append(bare)
+        yield b"\n".join(out) + end
 
 
 def _pieces(lines: Iterator[bytes]) -> Iterator[bytes]:
@@ -288,13 +330,12 @@ def _damaged_holds(raw: bytes, wanted: Mapping[str, str], selector: Selector) ->
 def _holds(path: str, wanted: Mapping[str, str], selector: Selector) -> bool:
     """Whether a quarantined file holds something to erase: whole events are judged as such, the rest by its bytes."""
     for _, raw in files.read_lines(path):
-        part = raw.removesuffix(b"\n")
-        line = check_line(part)
-        if line.ok and not line.erased:
-            if line.id in wanted or _meant(selector, parse(part)):
+        for line, bare in _parted(raw):
+            if line.ok and not line.erased:
+                if line.id in wanted or _meant(selector, parse(bare)):
+                    return True
+            elif bare and not line.ok and _damaged_holds(bare, wanted, selector):
                 return True
-        elif part and not line.ok and _damaged_holds(part, wanted, selector):
-            return True
     return False
 
 

@@ -283,8 +283,8 @@ def find_event(home: str, id: str) -> Event | None:
         folder = os.path.join(home, "log", stream)
         for name in segments(folder):
             for _, raw in files.read_lines(os.path.join(folder, name)):
-                if (head in raw or tail in raw) and check_line(raw.rstrip(b"\n")).ok:
-                    event: Event = current(loads(raw))
+                for piece in whole_records(raw.rstrip(b"\n")) if head in raw or tail in raw else ():
+                    event: Event = current(loads(piece))
                     if event["id"].startswith(want) or event["id"].endswith(want):
                         found[event["id"]] = event
                         if is_id(want):
@@ -292,6 +292,11 @@ def find_event(home: str, id: str) -> Event | None:
     if len(found) > 1:
         raise EventError(f"{id!r} fits {len(found)} events ({', '.join(sorted(found)[:4])} ...): give more of the id")
     return next(iter(found.values()), None)
+
+
+def whole_records(raw: bytes) -> list[bytes]:
+    """The whole records of a line: one, or those that run together in it."""
+    return [raw] if check_line(raw).ok else [piece for line, piece in part(raw, 0, False) if line.ok]
 
 
 def segment_state(home: str) -> dict[str, list[Any]]:
@@ -304,4 +309,4 @@ def segment_state(home: str) -> dict[str, list[Any]]:
     return out
 
 
-__all__ = ["LogError", "Problem", "find_event", "first_seq", "read_events", "read_stream", "segment_state"]
+__all__ = ["LogError", "Problem", "find_event", "first_seq", "read_events", "read_stream", "segment_state", "whole_records"]

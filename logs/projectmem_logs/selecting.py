@@ -60,6 +60,11 @@ class Selector:
         """Whether it asks nothing, and so would mean everything."""
         return not (self.ids or self.keys or self.session or self.actor or self.path or self.text or self.since or self.until)
 
+    @property
+    def named(self) -> bool:
+        """Whether it names something that can be looked for in bytes of which no event can be made."""
+        return bool(self.ids or self.keys or self.session or self.actor or self.path or self.text)
+
     def spellings(self) -> list[str]:
         """Every way the text may stand in a payload: as it is, inside JSON kept as text (once and twice), as a secret's mark."""
         if not self.text:

@@ -71,7 +71,7 @@ def forget(
         common.require_person("forgetting")
         with output.Waiting("forgetting"):
             done = erasure.forget(place, wanted, reason=reason, now=now, origin=caller.origin(), actor=caller.actor())
-        if not done.events:
+        if not done.requests:
             raise NotFoundError("nothing in the log answers to that, so nothing was erased")
         _report(done, as_json)
         return
@@ -88,8 +88,15 @@ def _preview(place: Place, found: Found, as_json: bool) -> None:
     if as_json:
         common.emit({**_counted(found), "ids": sorted(found.ids), "applied": False})
         return
-    if not found.ids:
+    if found.nothing:
         common.say("nothing in the log answers to that")
+        return
+    if found.damaged:
+        common.say(f"{found.damaged} damaged lines hold it: they are blanked, and `projectmem verify` goes on naming them")
+    for name in found.others:
+        common.say(f"{output.safe(name)} holds it: {'the file goes' if '/' in name else 'those lines go'}")
+    if not found.ids:
+        common.say("no event answers to that. Nothing was changed. To erase it there for good, say it again with --yes")
         return
     paint = common.paint()
     common.say(f"{len(found.direct)} events answer to that, and {len(found.derived)} are derived from them:")
@@ -115,6 +122,8 @@ def _counted(found: Found) -> dict[str, Any]:
         "first_at": found.first_at,
         "last_at": found.last_at,
         "files": sorted(found.segments),
+        "damaged": found.damaged,
+        "others": found.others,
     }
 
 

@@ -1,0 +1,135 @@
+"""`forget` where the log is damaged: records that run together, damaged lines, files beside it; who stands beside stays."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from projectmem_logs.envelope import parse
+from projectmem_logs.origin import accept
+from projectmem_logs.reader import find_event, read_events
+from projectmem_logs.store import init_home
+from projectmem_logs.verify import verify
+
+from projectmem import caller, place
+from projectmem.cli import app as cli
+
+TEXT = "Kilimanjaro"
+
+
+class World:
+    """A project with a log, at a person's terminal."""
+
+    def __init__(self, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.home, self.capsys = root / ".projectmem-gate", capsys
+
+    def __call__(self, *args: str, code: int = 0) -> str:
+        """Run one command, expect this exit code, return what it printed."""
+        found = cli.run(list(args))
+        out, err = self.capsys.readouterr()
+        assert found == code, f"{args}: exit {found}, {out}{err}"
+        return out
+
+    @property
+    def segment(self) -> Path:
+        """The only one."""
+        (path,) = self.home.glob("log/*/*.jsonl")
+        return path
+
+    def notes(self) -> list[str]:
+        """What the notes that are served say."""
+        events: list[dict[str, Any]] = list(read_events(str(self.home)))
+        return [e["data"]["text"] for e in events if e["kind"] == "note.recorded" and "data" in e]
+
+    def glue(self, first: int) -> None:
+        """Take the newline away between two lines."""
+        lines = self.segment.read_bytes().splitlines()
+        both = [*lines[:first], lines[first] + lines[first + 1], *lines[first + 2 :]]
+        self.segment.write_bytes(b"".join(line + b"\n" for line in both))
+
+    def holding(self) -> list[Path]:
+        """Files that hold TEXT."""
+        return [p for p in self.home.rglob("*") if p.is_file() and TEXT.encode() in p.read_bytes()]
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> World:
+    """An empty log, and a person at a terminal."""
+    for name in place.HARNESS_VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(caller, "origin", lambda: "human")
+    init_home(str(tmp_path / ".projectmem-gate"), 1)
+    accept(str(tmp_path / ".projectmem-gate"))
+    monkeypatch.chdir(tmp_path)
+    return World(tmp_path, capsys)
+
+
+def test_a_record_that_runs_together_with_another_is_found_and_the_other_stays(world: World) -> None:
+    """It is served, so it is found; only it goes, and the chain is whole afterwards."""
+    for text in ("one", f"two {TEXT}", "three", "four"):
+        world("record", "note", text)
+    lines = world.segment.read_bytes().splitlines()
+    at = next(i for i, line in enumerate(lines) if TEXT.encode() in line)
+    world.glue(at)
+    assert world.notes() == ["one", f"two {TEXT}", "three", "four"]
+    world("forget", "--text", TEXT, "--yes")
+    assert world.notes() == ["one", "three", "four"] and world.holding() == [] and verify(str(world.home)).ok
+
+
+def test_a_bystander_survives_when_the_other_match_is_elsewhere(world: World) -> None:
+    """The line of the match and of the innocent is parted, not blanked."""
+    for text in (f"one {TEXT}", "two", f"three {TEXT}", "four"):
+        world("record", "note", text)
+    lines = world.segment.read_bytes().splitlines()
+    world.glue(next(i for i, line in enumerate(lines) if f"one {TEXT}".encode() in line))
+    out = world("forget", "--text", TEXT, "--yes")
+    assert "erased 2 events" in out and "blanked" not in out
+    assert world.notes() == ["two", "four"] and world.holding() == [] and verify(str(world.home)).ok
+
+
+def test_an_event_that_runs_together_with_another_is_found_by_its_id(world: World) -> None:
+    """Both of them."""
+    world("record", "note", "one")
+    world("record", "note", f"two {TEXT}")
+    ids = [parse(line)["id"] for line in world.segment.read_bytes().splitlines()][-2:]
+    world.glue(len(world.segment.read_bytes().splitlines()) - 2)
+    assert [(find_event(str(world.home), id) or {}).get("id") for id in ids] == ids
+    world("forget", ids[1], "--yes")
+    assert world.notes() == ["one"] and world.holding() == []
+
+
+def test_a_text_that_only_a_damaged_line_holds_is_found_and_blanked(world: World) -> None:
+    """Said before, done, on record, and nothing is left to find."""
+    world("record", "note", f"one {TEXT}")
+    world("record", "note", "two")
+    world.segment.write_bytes(world.segment.read_bytes().replace(b"one ", b"0ne "))
+    assert json.loads(world("forget", "--text", TEXT, "--json"))["damaged"] == 1
+    assert "1 damaged lines hold it" in world("forget", "--text", TEXT)
+    out = world("forget", "--text", TEXT, "--yes", code=1)
+    assert "damaged lines blanked: 1" in out and world.holding() == [] and world.notes() == ["two"]
+    assert [e["data"]["ids"] for e in read_events(str(world.home)) if e["kind"] == "erasure.requested"] == [[]]
+    world("forget", "--text", TEXT, "--yes", code=3)
+
+
+@pytest.mark.parametrize("name", ["quarantine/torn", "hook.log", "errors.log"])
+def test_a_text_that_only_a_file_beside_the_log_holds_is_found(world: World, name: str) -> None:
+    """Quarantined bytes go as a file, logs for people line by line."""
+    world("record", "note", "one")
+    (world.home / name).write_text(f"something about {TEXT}\nand more\n")
+    assert json.loads(world("forget", "--text", TEXT, "--json"))["others"] == [name]
+    assert name in world("forget", "--text", TEXT)
+    world("forget", "--text", TEXT, "--yes")
+    assert world.holding() == [] and world.notes() == ["one"]
+
+
+def test_time_alone_takes_no_damaged_line_for_found(world: World) -> None:
+    """Of bytes that are no event nobody knows when they were written."""
+    world("record", "note", "one")
+    world("record", "note", "two")
+    world.segment.write_bytes(world.segment.read_bytes().replace(b"one", b"0ne"))
+    before = world.segment.read_bytes()
+    assert "nothing in the log answers" in world("forget", "--until", "2001-01-01")
+    world("forget", "--until", "2001-01-01", "--yes", code=3)
+    assert world.segment.read_bytes() == before
