@@ -64,9 +64,18 @@ def _junit(path: Path, counts: Counts, root: str, command: str) -> Iterator[Call
     suites = [suite for suite in top.iter("testsuite") if suite.get("timestamp")]
     at = time_us(suites[0].get("timestamp")) if suites else 0
     lines.append(f"{len(failed)} failed, {len(cases) - len(failed)} passed")
-    id = f"junit:{hashlib.sha256(raw).hexdigest()[:24]}"
+    id = f"junit:{_content(top)}"
     call = call_of(payload_of(f"junit:{path.name}", root), "junit", "Bash", {"command": command}, id)
     yield ended(exited(call, int(bool(failed)), "\n".join(lines)), at or written)
+
+
+def _content(top: ElementTree.Element) -> str:
+    """What a report says, as a hash: comments, indentation and the order of attributes are not part of it."""
+    content = hashlib.sha256()
+    for element in top.iter():
+        said = [element.tag, sorted(element.attrib.items()), (element.text or "").strip(), (element.tail or "").strip()]
+        content.update(repr(said).encode("utf-8", "surrogatepass"))
+    return content.hexdigest()[:24]
 
 
 def _told(case: ElementTree.Element) -> list[str]:
@@ -88,17 +97,23 @@ def _mini(path: Path, counts: Counts, root: str) -> Iterator[Call]:
     except (ValueError, KeyError, TypeError):
         counts.damaged += 1
         return
-    session, model = f"mini:{hashlib.sha256(raw).hexdigest()[:24]}", _model(data)
-    for number, (said, told) in enumerate(pairwise(messages)):
+    # A step is known by all that was said up to its end: what is added to the file later changes no step's id.
+    upto = hashlib.sha256(b"".join(_canonical(message) for message in messages[:1]))
+    session, model = f"mini:{hashlib.sha256(b''.join(map(_canonical, messages[:3]))).hexdigest()[:24]}", _model(data)
+    for said, told in pairwise(messages):
+        upto.update(_canonical(told))
         command, output = _COMMAND.search(_text(said)), _text(told)
         code = _CODE.search(output)
         if said.get("role") != "assistant" or command is None or code is None:
             continue
-        call = call_of(
-            payload_of(session, root, model), "mini-swe-agent", "bash", {"command": command.group(1)}, f"{session}:{number}"
-        )
+        id = f"mini:{upto.hexdigest()[:24]}"
+        call = call_of(payload_of(session, root, model), "mini-swe-agent", "bash", {"command": command.group(1)}, id)
         body = _OUTPUT.search(output)
         yield ended(exited(call, int(code.group(1)), body.group(1) if body else output), written)
+
+
+def _canonical(message: dict[str, Any]) -> bytes:
+    return orjson.dumps(message, option=orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE)
 
 
 def _model(data: dict[str, Any]) -> str:

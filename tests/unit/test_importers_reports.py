@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 from projectmem_logs.home import init_home
+from projectmem_logs.origin import accept
 from projectmem_logs.reader import read_events
 
+from projectmem import caller
 from projectmem.cli.app import run
 from projectmem.place import locate
 
@@ -85,6 +87,49 @@ def test_a_trajectory_of_mini_swe_agent_is_its_commands(root: Path, tmp_path: Pa
     rows = [(e["data"]["text"], e["data"]["outcome"], e["data"]["exit_code"], e["actor"]["model"]) for e in _events(root)]
     assert rows == [("make build", "failed", 2, "m1"), ("ls", "ok", 0, "m1")]
     assert {e["actor"]["harness"] for e in _events(root)} == {"mini-swe-agent"}
+
+
+def _forget(root: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(caller, "origin", lambda: "human")
+    accept(str(root / ".git" / "projectmem"))
+    assert run(["forget", "--text", text, "--yes", "--root", str(root)]) == 0
+
+
+def _left(root: Path) -> list[str]:
+    return [e["data"]["text"] for e in _events(root) if "data" in e]
+
+
+def test_a_trajectory_that_grew_brings_nothing_erased_back(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A step is known by what was said up to it, so the longer file adds its new step and no other."""
+    step = [
+        {"role": "assistant", "content": "```bash\nmake climb\n```"},
+        {"role": "user", "content": "<returncode>2</returncode>\n<output>\nKilimanjaro failed\n</output>"},
+        {"role": "assistant", "content": "```bash\nmake tea\n```"},
+        {"role": "user", "content": "<returncode>2</returncode>\n<output>\nno tea\n</output>"},
+    ]
+    more = [{**step[0], "content": "```bash\nmake rope\n```"}, {**step[1], "content": "<returncode>0</returncode>"}]
+    messages: list[dict[str, Any]] = [{"role": "system", "content": "You are"}, {"role": "user", "content": "go"}, *step]
+    path = tmp_path / "x.traj.json"
+    path.write_text(json.dumps({"messages": messages}))
+    assert _import(root, "mini-swe-agent", str(path)) == 0
+    _forget(root, "Kilimanjaro", monkeypatch)
+    path.write_text(json.dumps({"info": {"exit_status": "Submitted"}, "messages": [*messages, *more]}, indent=1))
+    assert _import(root, "mini-swe-agent", str(path)) == 0
+    assert _left(root) == ["make tea", "make rope"]
+
+
+def test_a_report_that_is_only_written_differently_brings_nothing_erased_back(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A comment or other indentation is no other report; another time is."""
+    path = tmp_path / "a.xml"
+    path.write_text(JUNIT)
+    assert _import(root, "junit", str(path), "--command", "pytest -q") == 0
+    _forget(root, "ImportError: no module tax", monkeypatch)
+    path.write_text(JUNIT.replace("<testcase", "\n  <!-- x --><testcase"))
+    assert _import(root, "junit", str(path), "--command", "pytest -q") == 0 and _left(root) == []
+    path.write_text(JUNIT.replace("10:00:00", "12:00:00"))
+    assert _import(root, "junit", str(path), "--command", "pytest -q") == 0 and _left(root) == ["pytest"]
 
 
 @pytest.mark.parametrize("form", ["junit", "mini-swe-agent"])
