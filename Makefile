@@ -12,7 +12,7 @@ demo: $(READY) ## the main job, end to end, in a temporary repository
 test: $(READY) checks ## every check and every test
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
-fast: $(READY) ## the tests that take seconds
+fast: $(READY) ## the quick tests alone: a few minutes
 	$(BIN)/python -m pytest -n 2 -m "not slow and not client" tests/unit tests/property tests/contract
 
 checks: $(READY) ## style, types and the direction of imports
@@ -21,13 +21,13 @@ checks: $(READY) ## style, types and the direction of imports
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-score: $(READY) ## the gate on the shared transcripts, written into gate/README.md
+score: $(READY) ## the gate on recorded transcripts, written into gate/README.md; they are not in this repository: PROJECTMEM_SHARED names their folder
 	$(BIN)/python -m tests.bench.backtest --write
 
 matrix: $(READY) ## what each harness can express, written into README.md
 	$(BIN)/python -m tests.harness_matrix --write
 
-moments: $(READY) ## ten real moments of the shared transcripts, explained
+moments: $(READY) ## ten real moments of the same transcripts, explained
 	@$(BIN)/python -m tests.bench.moments
 
 bench: $(READY) ## figures as ratios within one run
@@ -43,6 +43,7 @@ lock: ## pin and hash the dependencies again (needs uv); names no index host
 
 $(READY): requirements-dev.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "projectmem needs Python 3.11 or newer; this is %s. Say: make PYTHON=python3.12" % sys.version.split()[0])'
+	@echo "installing into $(VENV) (about a minute, once)"
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
