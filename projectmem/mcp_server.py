@@ -14,14 +14,16 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec
 
 from mcp.server.mcpserver import MCPServer
-from mcp.server.mcpserver.exceptions import ResourceError, ToolError, UnexpectedToolError
+from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError, UnexpectedToolError
 from mcp.server.mcpserver.prompts import Prompt
 from mcp.server.mcpserver.tools import Tool
-from mcp_types import CallToolResult, TextContent
+from mcp.shared.exceptions import MCPError
+from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, CallToolResult, TextContent
 from pydantic import ValidationError
 
 from projectmem import mcp_wire, output, render
-from projectmem.errors import ProjectmemError
+from projectmem.errors import BadInputError, NotFoundError, ProjectmemError
+from projectmem.installed import version
 from projectmem.mcp_tools import KINDS, Reply, Tools
 
 if TYPE_CHECKING:
@@ -42,6 +44,10 @@ _OUTPUTS = {
     "record": {"id": _STRING},
     "dispute": {"id": _STRING},
 }
+PROMPTS: dict[str, tuple[tuple[str, str], ...]] = {
+    "start": (),
+    "debug": (("error", "the text that fails"),),
+}  # each with what it needs
 
 
 class Registered(Tool):
@@ -107,7 +113,13 @@ def build(place: Place, *, clock: Callable[[], int], nonce: Callable[[], str]) -
     """The server for one project, not yet connected."""
     tools = Tools(place, clock=clock, nonce=nonce)
     functions = (tools.summary, tools.check, tools.recall, tools.record, tools.failures, tools.explain, tools.dispute)
-    server = Server("projectmem", instructions=INSTRUCTIONS, tools=[_registered(f) for f in functions], log_level="WARNING")
+    server = Server(
+        "projectmem",
+        instructions=INSTRUCTIONS,
+        version=version(),
+        tools=[_registered(f) for f in functions],
+        log_level="WARNING",
+    )
     _add_resources(server, tools)
     server.add_prompt(Prompt.from_function(_start(tools), name="start", description="Begin with what is on record."))
     server.add_prompt(Prompt.from_function(_debug(tools), name="debug", description="Look an error up before you debug it."))
@@ -141,7 +153,8 @@ def _add_resources(server: MCPServer[Any], tools: Tools) -> None:
         try:
             return str(_told(tools.summary)(about))
         except ToolError as error:
-            raise ResourceError(str(error)) from error
+            asked_wrong = isinstance(error.__cause__, (BadInputError, NotFoundError))
+            raise (ResourceNotFoundError if asked_wrong else ResourceError)(str(error)) from error
 
     @server.resource("projectmem://summary", name="summary", description="What a session should know when it starts.")
     def summary() -> str:
@@ -182,7 +195,22 @@ def definition_tokens(tools: list[Any]) -> int:
 
 
 class Server(MCPServer[Any]):
-    """The SDK's server, which over stdio also answers the lines that are no message."""
+    """The SDK's server, which over stdio also answers the lines that are no message, and says what a prompt lacks."""
+
+    async def get_prompt(self, name: str, arguments: dict[str, Any] | None = None, context: Any = None) -> Any:
+        """As the SDK's, with name and arguments looked at first: it logs a traceback where they are wrong. Raises MCPError."""
+        if name not in PROMPTS:
+            known = ", ".join(PROMPTS)
+            raise MCPError(INVALID_PARAMS, f"no prompt is called `{render.inline(name, 60)}`: there are {known}")
+        for needed, what in PROMPTS[name]:
+            if not str((arguments or {}).get(needed) or "").strip():
+                raise MCPError(INVALID_PARAMS, f"{name} needs `{needed}`: {what}")
+        try:
+            return await super().get_prompt(name, arguments, context)
+        except ValueError as exc:  # the SDK's, around whatever went wrong
+            if not isinstance(exc.__cause__, ToolError):
+                raise
+            raise MCPError(INTERNAL_ERROR, str(exc)) from exc
 
     async def run_stdio_async(self) -> None:
         """Serve until the client closes stdin."""

@@ -28,7 +28,8 @@ from projectmem.cli import (
     serving,
     setup,
 )
-from projectmem.cli.common import EXITS_CHECKED, group, version
+from projectmem.cli.common import EXITS_CHECKED, group
+from projectmem.installed import version
 
 FAILED, USAGE, COULD_NOT, BUG, BROKEN_PIPE, INTERRUPTED = 1, 2, 3, 70, 141, 130
 

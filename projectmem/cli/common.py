@@ -119,16 +119,6 @@ def width() -> int:
     return max(60, get_terminal_size((120, 24)).columns) if sys.stdout.isatty() else 120
 
 
-def version() -> str:
-    """The installed version, "unknown" in a bare checkout."""
-    from importlib import metadata
-
-    try:
-        return metadata.version("projectmem-gate")
-    except metadata.PackageNotFoundError:
-        return "unknown"
-
-
 def leave(code: int) -> NoReturn:
     """End the command with this exit code."""
     raise typer.Exit(code)

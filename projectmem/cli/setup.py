@@ -151,7 +151,9 @@ def version(as_json: Json = False) -> None:
 
     from projectmem_gate.decide import ENGINE
 
-    number = common.version()
+    from projectmem.installed import version as installed
+
+    number = installed()
     if as_json:
         common.emit({"version": number, "engine": ENGINE, "python": platform.python_version()})
     else:

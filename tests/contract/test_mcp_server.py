@@ -19,6 +19,7 @@ from projectmem_logs.reader import read_events
 from projectmem_logs.store import init_home
 
 from projectmem import mcp_server, mcp_wire
+from projectmem.installed import version
 from projectmem.place import Place
 
 NOW = 1_800_000_000_000_000
@@ -232,6 +233,26 @@ def test_resources_and_prompts_give_the_summaries(place: Place) -> None:
     assert "Cart totals differ" in read[2] and "Cart totals differ" not in read[1]
     assert prompts == ["start", "debug"]
     assert "rounds half to even" in start and "This is failing" in debug
+
+
+def test_what_is_asked_wrongly_is_said_in_one_line(place: Place) -> None:
+    """A prompt without its argument, an unknown prompt, a resource that cannot be: the code of wrong parameters, no traceback."""
+
+    async def act(client: Client) -> list[Any]:
+        asked = (
+            client.get_prompt("debug", {}),
+            client.get_prompt("debug", {"error": "  "}),
+            client.get_prompt("gossip", {}),
+            client.read_resource("projectmem://period/2x"),
+            client.read_resource("projectmem://issue/cccccccc"),
+        )
+        return [client.server_info.version, *await asyncio.gather(*asked, return_exceptions=True)]
+
+    number, *errors = talk(server(place), act)
+    assert number == version()
+    assert [error.code for error in errors] == [-32602] * 5
+    assert [str(errors[n]) for n in (0, 1)] == ["debug needs `error`: the text that fails"] * 2
+    assert str(errors[2]) == "no prompt is called `gossip`: there are start, debug"
 
 
 def test_parallel_calls_are_safe_and_lose_nothing(place: Place) -> None:
