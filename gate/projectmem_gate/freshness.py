@@ -158,7 +158,7 @@ def _facts(record: Record, facts: Mapping[str, Any], session: str) -> tuple[str,
         return UNKNOWN, "it failed in another worktree"
     needed = {"files": files}
     if workspace:
-        needed.update(head=head, deps=deps)
+        needed.update(head=head, deps=deps, sources=facts.get("sources", SAME))
     elif cls in ("command-not-found", "missing-dependency"):
         needed.update(deps=deps)
     elif cls in ("network", "lock", "protected-resource"):
@@ -185,6 +185,8 @@ def _workspace(record: Record, kind: str, subject: str) -> str:
         return f"{kind} {subject} since" if reach.readdresses(kind, subject) else ""
     if kind == "build" and record.cls == "test" and subject.split(" ")[0] not in _TESTS_COMPILE:
         return f"{subject} since"  # tests may run what a bundler or make puts in place
+    if kind in ("any", "build") and reach.is_same_task(record, subject):
+        return ""
     if kind in ("read", "git", "remote") or (kind == "build" and record.cls in ("test", "build")):
         return _outward(record, kind, subject)
     if kind != "edit":

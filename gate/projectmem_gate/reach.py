@@ -137,6 +137,15 @@ def is_tool_call(record: Record) -> bool:
     return body[:2] in ('{"', "{}") and head[:1].isalpha()
 
 
+def is_same_task(record: Record, ran: str) -> bool:
+    """Did only the failed work itself run, in some other way (`NODE_OPTIONS=... npm run build`)? That is a remedy, and no cure of
+    it: memory and room are as short as before. For other classes a program may leave behind what it failed on."""
+    work, words = [w for w in record.family.split() if w != "run"], ran.split()
+    if record.cls != "resource" or not words:
+        return False
+    return work[: len(words)] == words or words[: len(work)] == work != []
+
+
 def mcp_server(record: Record) -> str:
     """The server whose tool was called (`db query {"sql":...}`), "" for what is no call of a server's tool."""
     server, _, rest = record.text.partition(" ")

@@ -6,7 +6,9 @@ where the command itself was wrong. A run of other tests, of fewer files or of a
 
 from __future__ import annotations
 
+from projectmem_gate.commands import quoted
 from projectmem_gate.lines import basename, names
+from projectmem_gate.paths import relative
 from projectmem_gate.verifiers import SELECTS
 
 TYPE_CHECKING = False
@@ -64,6 +66,29 @@ def is_remedy(record: Record, text: str) -> bool:
         return False
     missing = [w for w in a if w not in b]
     return record.cls in COMMAND and all(_blamed(record, w) for w in missing)
+
+
+def pasted(text: str, cwd: str = ".") -> str:
+    """The text of a shell action as a command line that can be run from `cwd`: `npm test  # in web` -> `cd web && npm test`.
+    As it is where that cannot be said: it ran inside something else, or only some of its parts ran there."""
+    body, mark, rest = text.partition("  # in ")
+    end = min([at for at in map(rest.find, (*_JOINS, ", ", "  # ")) if at >= 0], default=len(rest))
+    where = rest[:end] if mark else "."
+    plain = text.replace(mark + where, "") if mark else text
+    if "  # " in plain or rest.startswith(", ", end) or len(text) >= _TEXT_CAP or where[:1] in ("?", "~", ""):
+        return text
+    if sum(plain.count(join) for join in _JOINS) + 1 != (text.count(mark + where) if mark else 1):
+        return text  # parts in other directories
+    there = relative(where, cwd)
+    if there == ".":
+        return plain
+    if there[:2] in ("//", "") or body.startswith("edit "):
+        return text
+    return f"cd {quoted(there)} && {plain}"
+
+
+_JOINS = (" && ", " || ", "; ")
+_TEXT_CAP = 400  # a text of that many characters was cut
 
 
 def _words(text: str) -> tuple[list[str], list[str], str]:

@@ -127,7 +127,7 @@ def gather(state: State, record: Any, workspace: Workspace, session: str = "", a
     facts["changes"] = [[c.type, c.subject, c.at] for c in changes if c.type != "edit" or c.subject not in own]
     if own and facts.get("files") == "changed" and own.issuperset(facts.get("changed_files") or ("",)):
         facts.update(files="same", changed_files=[])  # no more than these, as the list is longer than a call writes
-    facts["remedy"] = _remedy(state, record)
+    facts["remedy"] = _remedy(state, record, action.cwd if action is not None and action.kind == "sh" else "")
     retried = state.retried(record.cls, asker(record, session))
     if retried:
         facts["retried"] = {name: [list(row) for row in rows] for name, rows in retried.items()}
@@ -177,21 +177,22 @@ def tried(
     }
 
 
-def _remedy(state: State, record: Any) -> dict[str, str] | None:
+def _remedy(state: State, record: Any, cwd: str = "") -> dict[str, str] | None:
     """What worked instead: the first later success that does the same work another way. Else what it worked after before:
     the install or login between an earlier failure of this very kind and the success that followed it.
 
-    One of the sessions that failed goes first: it knew what it was mending.
+    One of the sessions that failed goes first: it knew what it was mending. `cwd` is where a shell would run it, "" for no shell.
     """
     if not record.family or record.fix:
         return None
-    from projectmem_gate.remedies import is_remedy
+    from projectmem_gate.remedies import is_remedy, pasted
 
     rows = [r for r in state.ok_after(record.family, record.at, 32) if r["key"] != record.key and is_remedy(record, r["text"])]
     if rows:
         best = min(rows, key=lambda row: (row["session"] not in record.sessions, row["at"], row["id"]))
-        return {"id": best["id"], "text": best["text"]}
-    return _mended_before(state, record)
+        return {"id": best["id"], "text": pasted(best["text"], cwd) if cwd else best["text"]}
+    before = _mended_before(state, record)
+    return {**before, "text": pasted(before["text"], cwd)} if before and cwd else before
 
 
 def _mended_before(state: State, record: Any) -> dict[str, str] | None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from projectmem_gate.history import Record
-from projectmem_gate.remedies import families, is_remedy
+from projectmem_gate.remedies import families, is_remedy, pasted
 from projectmem_projections.memory import MemoryState
 
 from projectmem.hook.judge import Unchanged, gather
@@ -95,3 +95,27 @@ def test_only_installs_and_logins_have_families() -> None:
     assert "npm ci" in families("install", "npm") and "brew install" in families("install", "brew")
     assert "gh auth login" in families("login", "gh")
     assert families("edit", "a.py") == () and families("install", "") == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "cwd", "line"),
+    [
+        ("npm run build  # in web", ".", "cd web && npm run build"),
+        ("npm run build  # in web", "web", "npm run build"),
+        ("npm run build  # in web", "web/src", "cd .. && npm run build"),
+        ("npm run build", "web", "cd .. && npm run build"),
+        ("npm run build", ".", "npm run build"),
+        ("npm ci  # in web && npm run build  # in web", ".", "cd web && npm ci && npm run build"),
+        ("npm ci && npm run build", ".", "npm ci && npm run build"),
+        ("make  # in /opt/my lib", ".", "cd '/opt/my lib' && make"),
+        # only a part ran there, or inside something else: as it is
+        ("npm ci && npm run build  # in web", ".", "npm ci && npm run build  # in web"),
+        ("npm ci  # in web && make  # in api", ".", "npm ci  # in web && make  # in api"),
+        ("rm x  # in web, xargs", ".", "rm x  # in web, xargs"),
+        ("make  # ssh host", ".", "make  # ssh host"),
+        ("make  # in ?$DIR", ".", "make  # in ?$DIR"),
+    ],
+)
+def test_a_remedy_can_be_pasted(text: str, cwd: str, line: str) -> None:
+    """What worked instead is told as a line that does that work from where the caller stands."""
+    assert pasted(text, cwd) == line

@@ -151,3 +151,24 @@ def test_a_server_mends_no_program() -> None:
     """A tool that only looks, of any server, is nothing to a program that failed."""
     action = call("make all")
     assert verdict(action, failure(action, "runtime", "make: *** [all] Error 1"), ("mcp", "make")) == "warn"
+
+
+@pytest.mark.parametrize(
+    ("command", "other", "said"),
+    [
+        ("npm run build", "NODE_OPTIONS=--max-old-space-size=8192 npm run build", "ask"),
+        ("node build.js", "node --max-old-space-size=8192 build.js", "ask"),
+        ("make bundle", "make bundle JOBS=1", "ask"),
+        ("cargo build", "cargo build -j 1", "ask"),
+        ("npm run build", "npm run clean-cache", "allow"),
+        ("npm run build", "rm -rf node_modules/.cache", "allow"),
+        ("npm run build", "./free-memory.sh", "allow"),
+    ],
+)
+def test_a_remedy_is_no_cure(command: str, other: str, said: str) -> None:
+    """That the work went well with more memory does not make room for the way that had too little."""
+    action = call(command)
+    record = failure(action, "resource", "FATAL ERROR: JavaScript heap out of memory", 134, dur_ms=60_000)
+    effects = [effect for part in call(other).parts for effect in part.effects]
+    assert effects
+    assert verdict(action, record, *effects) == said
