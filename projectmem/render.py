@@ -50,6 +50,11 @@ def inline(text: str, limit: int = LINE_MAX) -> str:
     return flat[: limit - 1] + "…" if cut else flat
 
 
+def count(number: int, noun: str, many: str = "") -> str:
+    """`1 event`, `2 events`; `many` where the plural is not the noun with an s."""
+    return f"{number} {noun if number == 1 else many or noun + 's'}"
+
+
 def ago(at: int, now: int) -> str:
     """How long ago, in the largest fitting unit (`3 h ago`); `just now` under a minute or in the future."""
     age = now - at

@@ -39,11 +39,13 @@ def reader(form: str, root: str, command: str) -> Callable[[Path, Counts], Itera
 
 
 def _read(path: Path, counts: Counts) -> tuple[bytes, int]:
-    """(content, its time in us); nothing for a file that cannot be read, which is counted."""
+    """(content, its time in us); nothing for a file that cannot be read or is empty, which is counted."""
     try:
         if path.stat().st_size > MAX_BYTES:
             raise OSError("too large")
-        return path.read_bytes(), path.stat().st_mtime_ns // 1000
+        raw = path.read_bytes()
+        counts.damaged += not raw
+        return raw, path.stat().st_mtime_ns // 1000
     except OSError:
         counts.damaged += 1
         return b"", 0
@@ -56,6 +58,9 @@ def _junit(path: Path, counts: Counts, root: str, command: str) -> Iterator[Call
     try:
         top = ElementTree.fromstring(raw)  # noqa: S314 - expat since 2.4.1 refuses entities that blow up; nothing external is read
     except ElementTree.ParseError:
+        counts.damaged += 1
+        return
+    if top.tag not in ("testsuites", "testsuite"):  # some other XML would count as a run without failures
         counts.damaged += 1
         return
     cases = list(top.iter("testcase"))

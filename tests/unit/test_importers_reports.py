@@ -133,13 +133,35 @@ def test_a_report_that_is_only_written_differently_brings_nothing_erased_back(
 
 
 @pytest.mark.parametrize("form", ["junit", "mini-swe-agent"])
-@pytest.mark.parametrize("content", [b"", b"<testsuites><testcase", b"{", b"\xff\xfe", b'{"messages": 3}', b"[1]", b"null"])
-def test_a_damaged_file_is_counted_and_nothing_is_recorded(root: Path, tmp_path: Path, form: str, content: bytes) -> None:
-    """No traceback, exit code 0, the count says so."""
+@pytest.mark.parametrize(
+    "content", [b"", b"<testsuites><testcase", b"{", b"\xff\xfe", b'{"messages": 3}', b"[1]", b"null", b"<html/>", b"import os"]
+)
+def test_a_file_of_another_kind_is_named_and_nothing_is_recorded(
+    root: Path, tmp_path: Path, form: str, content: bytes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No traceback, and not the exit code of success."""
     path = tmp_path / "bad"
     path.write_bytes(content)
-    assert _import(root, form, str(path), "--command", "pytest") == 0
+    assert _import(root, form, str(path), "--command", "pytest") == 3
+    said = capsys.readouterr()
+    kind = "not a JUnit report" if form == "junit" else "not a trajectory"
+    assert said.out == "" and f"{path} is {kind}" in said.err and said.err.endswith(": nothing was recorded\n")
     assert _events(root) == []
+
+
+def test_what_was_read_is_said_in_the_words_of_its_kind(root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A report is an outcome; of several files those that can be read are taken, and the other is named."""
+    first, second, bad = tmp_path / "a.xml", tmp_path / "b.xml", tmp_path / "c.py"
+    first.write_text(JUNIT)
+    second.write_text(PASSED)
+    bad.write_text("import os")
+    assert _import(root, "junit", str(first), "--command", "pytest -q") == 0
+    assert capsys.readouterr().out == "read 1 report: 1 outcome recorded, it failed\n"
+    assert _import(root, "junit", str(first), str(second), str(bad), "--command", "pytest -q") == 3
+    said = capsys.readouterr()
+    assert said.out == "read 2 reports: 1 outcome recorded, it went well (1 known already)\n"
+    assert f"{bad} is not a JUnit report" in said.err and said.err.endswith(": nothing was recorded of it\n")
+    assert len(_events(root)) == 2
 
 
 def test_entities_that_blow_up_are_refused(root: Path, tmp_path: Path) -> None:
@@ -147,7 +169,7 @@ def test_entities_that_blow_up_are_refused(root: Path, tmp_path: Path) -> None:
     entities = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 12))
     path = tmp_path / "bomb.xml"
     path.write_text(f'<?xml version="1.0"?><!DOCTYPE t [<!ENTITY l0 "ha">{entities}]><testsuite>&l11;</testsuite>')
-    assert _import(root, "junit", str(path), "--command", "pytest") == 0
+    assert _import(root, "junit", str(path), "--command", "pytest") == 3
     assert _events(root) == []
 
 
