@@ -188,7 +188,7 @@ def _fresh(row: Standing, now: int) -> list[str]:
     facts = row.facts
     words = {"same": "no: ", "changed": "it may have been mended: ", "unknown": "cannot be told: "}
     lines = ["Has anything changed since?", f"  {words.get(row.fresh, '')}{output.safe(row.why)}"]
-    compared = [f"{name} {facts[name]}" for name in ("head", "deps", "files", "tools", "env") if facts.get(name)]
+    compared = [f"{name} {facts[name]}" for name in ("head", "deps", "files", "tools", "env", "sources") if facts.get(name)]
     lines.append(f"  compared with the recorded state: {output.safe(', '.join(compared) or 'nothing')}")
     if facts.get("changed_files"):
         lines.append(f"  changed files: {output.safe(', '.join(facts['changed_files']))}")

@@ -90,7 +90,7 @@ def _changes(given: Input, odds: int) -> Iterator[tuple[str, str, Any]]:
     if record.origin != "observed":
         how = _ORIGIN.get(record.origin, "told")
         yield f"the hook itself had seen it fail (it was {how})", "record", lambda r: _with(r, origin="observed")
-    names = [n for n in ("head", "deps", "files", "env", "tools") if facts.get(n) not in (None, "same")]
+    names = [n for n in ("head", "deps", "files", "env", "tools", "sources") if facts.get(n) not in (None, "same")]
     if names:
         yield f"it were known that nothing changed ({', '.join(names)})", "facts", lambda f: {**f, **dict.fromkeys(names, "same")}
     if record.fix:

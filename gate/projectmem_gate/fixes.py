@@ -122,6 +122,7 @@ def _apart(facts: Mapping[str, Any], fix: Mapping[str, Any]) -> dict[str, Any]:
     if facts.get("head") == freshness.CHANGED:
         out["head"] = freshness.UNKNOWN
     named = facts.get("changed_files") or ()
-    if facts.get("files") == freshness.CHANGED and named and all(p in tried for p in named):
-        out["files"] = freshness.SAME
+    if facts.get("files") == freshness.CHANGED and named:
+        out["changed_files"] = [p for p in named if p not in tried]
+        out["files"] = freshness.CHANGED if out["changed_files"] else freshness.SAME
     return out

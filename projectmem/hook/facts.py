@@ -1,4 +1,5 @@
-"""Facts of the workspace: recorded with a failure, compared at a check. Read only there, never workspace-wide.
+"""Facts of the workspace: recorded with a failure, compared at a check. The work tree as a whole is only
+asked what was written since (sources.py).
 
 FACTS, as recorded in `action.finished`:
     head      commit of HEAD, `none` outside git and before the first commit, "" where it cannot be read
@@ -7,6 +8,8 @@ FACTS, as recorded in `action.finished`:
     tools     {program: mark} of the programs it ran and what they stand on (surroundings.py)
     env       {name: set | unset} of the environment variables it speaks of: names, never values
     worktree  git's name of the linked worktree, "" in the main one
+    written   when it was read, in microseconds of this machine's clock: what was written later is a change (sources.py)
+    modes     those of `files` that can be executed;  git  marks of what is staged, of remotes and branches, for git's failures
 Paths are root-relative POSIX, absolute outside the root. A mark is 16 hex digits of the content's SHA-256, `absent`,
 `~size-mtime` for what is too big to hash, `/` + 16 hex digits of names and sizes for a folder, "" for what cannot be read.
 """
@@ -14,6 +17,7 @@ Paths are root-relative POSIX, absolute outside the root. A mark is 16 hex digit
 from __future__ import annotations
 
 import os
+import time
 
 from projectmem_logs.digest import sha256_hex
 
@@ -35,8 +39,10 @@ FILE_BYTES_MAX = 1 << 20  # larger files are told apart by size and time
 TOTAL_BYTES_MAX = 8 << 20
 FOLDER_ENTRIES_MAX = 256
 CHANGED_SHOWN = 5
+TREE_SHOWN = 32  # of files written since: more are said without names
 WORDS_TRIED_MAX = 400  # of an output, as names of files
 ABSENT = "absent"
+PACKAGES = "site-packages"
 NO_COMMIT = "none"
 
 _MANIFESTS = """
@@ -65,6 +71,7 @@ class Disk:
             self.moved = renames(moved)
         self.search_path = search_path
         self._marks: dict[str, str] = {}
+        self._written: dict[int, tuple[str, list[str]]] = {}
         self._head: str | None = None
         self._budget = TOTAL_BYTES_MAX
 
@@ -78,15 +85,17 @@ class Disk:
         """The mark of a root-relative or absolute path."""
         found = self._marks.get(path)
         if found is None:
-            where = path
-            if self.moved:
-                from projectmem_gate.moves import now
-
-                where = now(path, self.moved)
-            found, cost = _mark(os.path.join(self.place.root, where), self._budget)
+            found, cost = _mark(os.path.join(self.place.root, self._where(path)), self._budget)
             self._budget -= cost
             self._marks[path] = found
         return found
+
+    def _where(self, path: str) -> str:
+        if not self.moved:
+            return path
+        from projectmem_gate.moves import now
+
+        return now(path, self.moved)
 
     def record(
         self,
@@ -96,9 +105,10 @@ class Disk:
         *,
         tools: Iterable[str] = (),
         variables: Iterable[str] = (),
+        git: bool = False,
     ) -> dict[str, Any]:
         """FACTS at a failure of `action`, which said `output`; `edited` are root-relative paths edited lately, `tools` and
-        `variables` names of programs and of environment variables."""
+        `variables` names of programs and of environment variables. `git`: the repository's own files matter to it."""
         root = self.place.root
         deps = _dep_paths(root, action.cwd)
         named = [p for part in action.parts for p in part.paths]
@@ -114,7 +124,16 @@ class Disk:
             "tools": {t: surroundings.mark(t, self.search_path) for t in list(tools)[: surroundings.TOOLS_MAX]},
             "env": {name: self._variable(name) for name in list(variables)[: surroundings.NAMES_MAX]},
             "worktree": self.place.worktree,
+            # By the clock that the times of files come from, whatever time the caller goes by.
+            "written": time.time_ns() // 1000,
+            "modes": [p for p in files if os.access(os.path.join(root, p), os.X_OK)],
+            **({"git": self._git()} if git else {}),
         }
+
+    def _git(self) -> dict[str, str]:
+        from projectmem.hook import sources
+
+        return sources.git_marks(self.place.git_dir, self.place.common_dir)
 
     def compare(self, recorded: Mapping[str, Any]) -> dict[str, Any]:
         """Each group of recorded FACTS against now: same | changed | unknown (nothing recorded, or not readable)."""
@@ -123,16 +142,50 @@ class Disk:
         files, changed = self._group(recorded.get("files"))
         absent = self._still_absent(recorded.get("files"))
         worktree = recorded.get("worktree")
+        here = worktree is None or worktree == self.place.worktree
+        tree, written = self._tree(recorded) if here else ("same", [])
+        changed += self._modes(recorded, changed)
+        written = [p for p in written if p not in (recorded.get("files") or ()) and p not in (recorded.get("deps") or ())]
+        shown = changed[:CHANGED_SHOWN] + (written if len(written) <= TREE_SHOWN else [])
+        if changed or written:
+            files = "changed"
+        if len(written) > TREE_SHOWN or self._repository(recorded):
+            files, shown = "changed", []  # it cannot be said by names what may matter
         return {
             "head": "unknown" if not head or not now else "same" if head == now else "changed",
             "deps": deps,
             "files": files,
-            "changed_files": changed[:CHANGED_SHOWN],
+            "changed_files": shown,
             "tools": self._tools(recorded.get("tools")),
             "env": self._variables(recorded.get("env")),
-            "here": "same" if worktree is None or worktree == self.place.worktree else "elsewhere",
+            "here": "same" if here else "elsewhere",
+            **({"sources": "unknown"} if tree == "unknown" else {}),
             **({"absent": absent} if absent else {}),
         }
+
+    def _tree(self, recorded: Mapping[str, Any]) -> tuple[str, list[str]]:
+        """(same | changed | unknown, files written since), `same` for what was recorded before the time was."""
+        at = recorded.get("written")
+        if type(at) is not int:
+            return "same", []
+        if at not in self._written:
+            from projectmem.hook import sources
+
+            self._written[at] = sources.newer(self.place.root, self.place.git_dir, self.place.common_dir, at)
+        return self._written[at]
+
+    def _modes(self, recorded: Mapping[str, Any], changed: list[str]) -> list[str]:
+        """Named files that were made executable since, or no longer are."""
+        before, files = recorded.get("modes"), recorded.get("files")
+        if not isinstance(before, list) or not isinstance(files, dict):
+            return []
+        here = [p for p in files if p not in changed and self.mark(p) not in ("", ABSENT)]
+        return [p for p in here if os.access(os.path.join(self.place.root, self._where(p)), os.X_OK) != (p in before)]
+
+    def _repository(self, recorded: Mapping[str, Any]) -> bool:
+        before = recorded.get("git")
+        now = self._git() if isinstance(before, dict) else {}
+        return any(mark and now.get(name) and now[name] != mark for name, mark in (before or {}).items())
 
     def _still_absent(self, recorded: Any) -> list[str]:
         """Files that were not there at the failure and are not there now: what the log shows besides did not make them."""
@@ -221,7 +274,17 @@ def _dep_paths(root: str, cwd: str) -> list[str]:
             found += [prefix + m for m in INSTALL_MARKS if os.path.exists(os.path.join(root, prefix + m))] or [
                 prefix + INSTALL_MARKS[0]
             ]
+        found += [packages for venv in (".venv", "venv") if (packages := _packages(root, prefix + venv))]
     return found[:DEPS_MAX]
+
+
+def _packages(root: str, venv: str) -> str:
+    """The folder of a virtual environment's packages, "" where there is none."""
+    try:
+        versions = sorted(name for name in os.listdir(os.path.join(root, venv, "lib")) if name.startswith("python"))
+    except OSError:
+        return ""
+    return f"{venv}/lib/{versions[0]}/{PACKAGES}" if versions else ""
 
 
 def _mark(path: str, budget: int) -> tuple[str, int]:
@@ -229,6 +292,8 @@ def _mark(path: str, budget: int) -> tuple[str, int]:
     try:
         stat = os.stat(path)
         kind = stat.st_mode & 0o170000
+        if kind == 0o040000 and path.endswith(PACKAGES):
+            return f"~{stat.st_mtime_ns}", 0  # every install and removal changes the folder itself
         if kind == 0o040000:
             return "/" + _folder_mark(path), 0
         if kind != 0o100000:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 RECENT_EDITS_US = 86_400_000_000  # files edited within a day are facts of a failure
 RECENT_EDITS_MAX = 16
+ASKED_FOR = ("auth", "network", "lock", "protected-resource")  # classes that nothing staged or branched can mend
 
 
 def finish(place: Place, state: Snapshot, payload: Payload, now: int) -> dict[str, Any] | None:
@@ -181,7 +182,8 @@ def disk_facts(place: Place, state: Snapshot, action: Action, outcome: Outcome, 
 
     edits = [c.subject for c in state.changes(now - RECENT_EDITS_US, RECENT_EDITS_MAX) if c.type == "edit" and c.subject]
     tools, variables = surroundings.programs_of(action), surroundings.variables_of(action, output)
-    return Disk(place, env("PATH"), state.moves()).record(action, output, edits, tools=tools, variables=variables)
+    git = outcome.cls not in ASKED_FOR and any(p.text.startswith(("git ", "gh ")) for p in action.parts)
+    return Disk(place, env("PATH"), state.moves()).record(action, output, edits, tools=tools, variables=variables, git=git)
 
 
 def _spoken(place: Place, state: Snapshot, call: Call, action: Action, now: int) -> list[str]:
