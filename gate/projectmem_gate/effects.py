@@ -14,7 +14,7 @@ Looking (ls, grep, git status) and verifying (tests, linters, type checkers) men
 
 from __future__ import annotations
 
-from projectmem_gate import moves, snippets, tasks
+from projectmem_gate import copies, moves, snippets, tasks
 from projectmem_gate.lines import names
 from projectmem_gate.programs import PURE, TRIVIAL, is_pure, program
 from projectmem_gate.words import is_static, shown
@@ -151,6 +151,9 @@ def _program(built: Built, roots: Roots) -> Pairs:
         return [("env", shown(w).partition("=")[0]) for w in operands]
     if name in ("source", "."):
         return [("env", built.paths[0] if built.paths else "")]
+    if name in copies.COPIERS and (files := copies.written(built, operands, flags)) is not None:
+        far = name == "rsync" and operands and copies.is_elsewhere(operands[-1])
+        return [("remote", name)] if far else [e for p in files for e in file_edit(p)]
     if name in _FILE_TOOLS:
         return [e for p in built.paths for e in file_edit(p)] or [("edit", "")]
     if name in ("sed", "perl") and any(_in_place(name, f) for f in flags):

@@ -96,14 +96,23 @@ def test_what_is_asked_for_instead_never_speaks() -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["sed -i s/a/b/ src/gen/a.py", "echo x > src/gen/deep/b.py", "mv a poetry.lock", "rm src/gen/a"]
+    "command",
+    [
+        "sed -i s/a/b/ src/gen/a.py",
+        "echo x > src/gen/deep/b.py",
+        "mv a poetry.lock",
+        "rm src/gen/a",
+        "cp a src/gen/",
+        "mv src/gen/a x",
+    ],
 )
 def test_a_decision_for_files_covers_what_writes_them(command: str) -> None:
     """Editors, redirections and moves; not reads."""
     assert say(sh(command), GENERATED).verdict == "deny"
     edit = identify("Edit", {"file_path": "/r/src/gen/a.py", "old_string": "a", "new_string": "b"}, root="/r", cwd="/r")
     assert say(edit, GENERATED).verdict == "deny"
-    assert say(sh("cat src/gen/a.py poetry.lock"), GENERATED).verdict == "allow"
+    for reads in ("cat src/gen/a.py poetry.lock", "cp -r src/gen /tmp/q", "rsync -a src/gen/ /tmp/q/", "ln -s src/gen/a x"):
+        assert say(sh(reads), GENERATED).verdict == "allow"
 
 
 @pytest.mark.parametrize(
