@@ -19,15 +19,19 @@ def policy_path(place: Place) -> str:
     return os.path.join(place.home, "policy.toml")
 
 
-def read(path: str) -> tuple[Policy, str]:
-    """(policy, its text). Raises NotFoundError for no file, PolicyError (file, line, key) for a wrong one."""
+def read(path: str, *, named: bool = False) -> tuple[Policy, str]:
+    """(policy, its text).  named: by a person, so that it is not the project's own
+
+    Raises NotFoundError for no file, PolicyError (file, line, key) for a wrong one.
+    """
     from projectmem_gate import policy
 
     try:
         with open(path, encoding="utf-8") as file:
             text = file.read()
     except FileNotFoundError:
-        raise NotFoundError(f"no policy file at {path}: the shipped defaults apply until there is one") from None
+        hint = "name one that exists" if named else "the shipped defaults apply until there is one"
+        raise NotFoundError(f"no policy file at {path}: {hint}") from None
     except UnicodeDecodeError as exc:
         raise policy.PolicyError(f"{path}: not UTF-8 text (byte {exc.start}): save it as UTF-8") from None
     parsed = policy.parse(text, path)
@@ -60,6 +64,22 @@ def in_force(place: Place) -> tuple[Policy, str]:
     with reading(place) as state:
         accepted = state.policy()
         return policy_of(state), "accepted into the log" if accepted else "shipped defaults"
+
+
+def file_state(place: Place) -> str:
+    """How the project's policy file compares with what decides: `in force`, `differs`, `missing`, or what is wrong with it."""
+    from projectmem_gate.policy import PolicyError
+
+    path = policy_path(place)
+    try:
+        policy, text = read(path)
+        recall = recall_of(text, path)
+    except NotFoundError:
+        return "missing"
+    except (PolicyError, OSError) as exc:
+        return f"cannot be used: {exc}"
+    same = policy.hash == in_force(place)[0].hash and recall.to_data() == recall_in_force(place).to_data()
+    return "in force" if same else "differs"
 
 
 def accept(place: Place, path: str, *, now: int) -> dict[str, Any]:

@@ -21,14 +21,22 @@ def register(parent: typer.Typer) -> None:
 
 @app.command(epilog=EXITS)
 def show(root: Root = "", as_json: Json = False) -> None:
-    """Show the policy in force, and where it comes from."""
-    from projectmem.policies import in_force
+    """Show the policy in force, where it comes from, and whether the file says otherwise."""
+    from projectmem.policies import file_state, in_force, policy_path
 
-    policy, source = in_force(common.open_place(root))
+    place = common.open_place(root)
+    policy, source = in_force(place)
+    path, state = policy_path(place), file_state(place)
     if as_json:
-        common.emit({"hash": policy.hash, "source": source, "policy": policy.to_data()})
+        common.emit({"hash": policy.hash, "source": source, "file": path, "file_state": state, "policy": policy.to_data()})
         return
     common.say(f"policy {policy.hash[:16]} ({output.safe(source)})")
+    told = {
+        "in force": "as in force",
+        "differs": "differs from what is in force: `projectmem policy accept`",
+        "missing": "not there; what is in force does not need it",
+    }
+    common.say(f"  {'file':<22} {output.safe(path)} ({output.safe(told.get(state, state))})")
     for key, value in _written(policy.to_data()):
         common.say(f"  {key:<22} {output.safe(value)}")
 
@@ -73,7 +81,7 @@ def validate(
     from projectmem.policies import policy_path, read
 
     path = os.path.abspath(file) if file else policy_path(common.open_place(root))
-    policy, _ = read(path)
+    policy, _ = read(path, named=bool(file))
     if as_json:
         common.emit({"file": path, "ok": True, "hash": policy.hash})
     else:

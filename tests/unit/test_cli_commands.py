@@ -271,6 +271,27 @@ def test_a_person_pins_reviews_labels_and_accepts(run: Cli, monkeypatch: pytest.
     run.capsys.readouterr()
 
 
+def test_policy_show_says_where_the_file_is_and_whether_it_is_in_force(run: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = run.root / ".projectmem-gate" / "policy.toml"
+
+    def shown() -> str:
+        (line,) = [line for line in run("policy", "show").splitlines() if line.strip().startswith("file ")]
+        assert str(file) in line
+        return line
+
+    assert "(not there" in shown()
+    file.write_text('mode = "observe"\n')
+    assert "differs from what is in force: `projectmem policy accept`" in shown()
+    person(monkeypatch)
+    run("policy", "accept")
+    assert "(as in force)" in shown()
+    file.write_text(file.read_text() + "[recall]\nmin_items = 'x'\n")
+    assert "(cannot be used: " in shown()
+    file.unlink()
+    run("policy", "validate", "nope", code=3)
+    assert "name one that exists" in run.err and "shipped defaults" not in run.err
+
+
 def test_a_policy_is_shown_as_it_is_written(run: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keys as in the file, lengths of time with their unit, classes in groups, rules with what they say."""
     rows = dict(line.strip().split("  ", 1) for line in run("policy", "show").splitlines()[1:])
