@@ -122,12 +122,31 @@ def about(event: Event) -> str:
         what = f"{data.get('label')} {data.get('target')} {data.get('pattern')}{instead}"
         return f"{what} -> {data.get('effect')}: {data.get('reason', '')}"
     if kind == "gate.degraded":
+        if data.get("what") == "executed after deny":
+            return f"{data.get('detail', '')} ran although it had been refused"
         return f"{data.get('where', '')}: {data.get('what', '')} {data.get('detail', '')}"
+    if kind == "recall.decided":
+        return _recalled(data)
+    if kind == "feedback.given":
+        note = f": {data['note']}" if data.get("note") else ""
+        return f"{'useful' if data.get('useful') else 'not useful'}: {short(str(data.get('target', '')))}{note}"
+    if kind == "policy.changed":
+        policy = data.get("policy")
+        mode = policy.get("mode") if isinstance(policy, dict) else None
+        return f"policy {str(data.get('hash', ''))[:16]}" + (f", mode {mode}" if mode else "")
     for name in ("title", "text", "resolution", "note", "reason", "source", "selector", "hash", "root", "segment"):
         if data.get(name):
             prefix = f"{data['issue']} " if data.get("issue") else ""
             return f"{prefix}{data[name]}"
-    return ", ".join(f"{k}={v}" for k, v in data.items())
+    return ", ".join(f"{k}={v}" for k, v in data.items() if isinstance(v, (str, int)) and v != "")
+
+
+def _recalled(data: dict[str, Any]) -> str:
+    """How many things a question brought up, or why none."""
+    items = data.get("items")
+    number = len(items) if isinstance(items, list) and not data.get("abstained") else 0
+    why = f" ({data['why']})" if not number and data.get("why") else ""
+    return f'{number or "nothing"} shown: "{data.get("query", "")}"{why}'
 
 
 def full(event: Event) -> list[str]:

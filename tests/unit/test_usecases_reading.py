@@ -185,6 +185,40 @@ def test_log_names_the_nearest_kind(world: World) -> None:
     assert logview.select(world.place, kinds=["fix.recorded"]) == []
 
 
+@pytest.mark.parametrize(
+    ("kind", "data", "said"),
+    [
+        (
+            "recall.decided",
+            {
+                "query": "when do we deploy",
+                "abstained": True,
+                "why": "nothing is similar",
+                "items": [],
+                "controller": {"action": 1},
+            },
+            'nothing shown: "when do we deploy" (nothing is similar)',
+        ),
+        ("recall.decided", {"query": "x", "abstained": False, "why": "", "items": [{"id": "a"}] * 3}, '3 shown: "x"'),
+        ("feedback.given", {"target": "0123456789abcdef0123", "useful": True, "note": ""}, "useful: 0123456789abcdef01"),
+        ("feedback.given", {"target": "ab", "useful": False, "note": "old"}, "not useful: ab: old"),
+        (
+            "policy.changed",
+            {"text": "# Policy", "hash": "f" * 64, "policy": {"mode": "observe"}},
+            f"policy {'f' * 16}, mode observe",
+        ),
+        (
+            "gate.degraded",
+            {"where": "batch", "what": "executed after deny", "detail": "python a.py"},
+            "python a.py ran although it had been refused",
+        ),
+        ("checkpoint.sealed", {"size": 3, "signed": False, "empty": "", "heads": {"a": [1]}}, "size=3, signed=False"),
+    ],
+)
+def test_a_line_says_what_an_event_is_about_in_words(kind: str, data: dict[str, Any], said: str) -> None:
+    assert logview.about({"kind": kind, "data": data}) == said
+
+
 def test_log_shows_erased_and_unknown_events() -> None:
     """Total: whatever an event holds, there is a line."""
     base = {"id": "x" * 36, "ts": NOW, "actor": {}}
