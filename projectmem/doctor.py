@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Callable, Iterator
 
 from projectmem import clock
@@ -38,6 +39,7 @@ def examine(start: str, *, now: int, fire: bool = True, every: bool = False) -> 
     if fire:
         yield from _contained("hooks fire", lambda: checks.fired(place))
     yield from _contained("log", lambda: _log(place, now))
+    yield from _contained("recording", lambda: _recording(place))
     yield from _contained("snapshot", lambda: _snapshot(place))
     yield from _contained("parity", lambda: _parity(place, every))
     yield from _contained("hook.log", lambda: _hook_log(place, now))
@@ -98,6 +100,41 @@ def _log(place: Place, now: int) -> Iterator[Check]:
         return
     for problem in report.problems[:20]:
         yield Check("log", FAIL, f"{problem.stream} {problem.segment} at {problem.offset}: {problem.detail}", str(problem.remedy))
+
+
+def _recording(place: Place) -> Iterator[Check]:
+    """What an append needs besides the log: its lock, the spool, and the key of redaction marks."""
+    from projectmem_logs import files
+    from projectmem_logs.errors import LogError
+    from projectmem_logs.home import redaction_key
+
+    wrong = False
+    for name in ("locks", "spool", "writers", "quarantine"):
+        folder = os.path.join(place.home, name)
+        try:
+            if os.path.isdir(folder) or os.path.lexists(folder):
+                fd, path = tempfile.mkstemp(prefix=".doctor-", dir=folder)
+                os.close(fd)
+                os.unlink(path)
+        except OSError as exc:
+            wrong = True
+            yield Check("recording", FAIL, f"{folder}: {exc.strerror or exc}: nothing is recorded", "let this user write there")
+    stuck = [name for name in files.names(os.path.join(place.home, "locks"), ".lock") if not _may_lock(place, name)]
+    for name in stuck:
+        yield Check("recording", FAIL, f"locks/{name} cannot be opened: nothing is recorded", "let this user write it")
+    try:
+        redaction_key(place.home)
+    except (LogError, OSError) as exc:
+        wrong = True
+        advice = "restore it, or run `projectmem init` for a new one (secrets then get other marks than before)"
+        yield Check("recording", FAIL, f"the key of redaction marks: {exc}: nothing is recorded", advice)
+    if not wrong and not stuck:
+        yield Check("recording", OK, "locks, spool and key are there and can be used")
+
+
+def _may_lock(place: Place, name: str) -> bool:
+    path = os.path.join(place.home, "locks", name)
+    return os.path.isfile(path) and os.access(path, os.R_OK | os.W_OK)
 
 
 def _parity(place: Place, every: bool) -> Iterator[Check]:

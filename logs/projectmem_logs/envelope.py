@@ -124,6 +124,11 @@ def is_id(s: str) -> bool:
     return len(s) == 36 and s[8] == s[13] == s[18] == s[23] == "-" and _HEX.issuperset(s.replace("-", "", 4))
 
 
+def is_stream(s: object) -> bool:
+    """True for what can be a stream's id, and so the name of its folder: 16 hex digits."""
+    return type(s) is str and len(s) == 16 and _HEX.issuperset(s)
+
+
 def seal(
     draft: Prepared | Draft,
     *,

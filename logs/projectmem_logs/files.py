@@ -242,6 +242,16 @@ def names(path: str, suffix: str = "") -> list[str]:
     return sorted(n for n in found if n.endswith(suffix)) if suffix else sorted(found)
 
 
+def plain(path: str, suffix: str = "") -> list[str]:
+    """The sorted names of the regular files in a directory (and of links to some) that end in `suffix`; [] when there is no such
+    directory. A folder, a pipe or a broken link would stop, or hang, whoever opens it."""
+    try:
+        with os.scandir(path) as found:
+            return sorted(entry.name for entry in found if entry.name.endswith(suffix) and entry.is_file())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
 def folders(path: str) -> list[str]:
     """The sorted names of the directories in a directory; [] when there is no such directory."""
     try:

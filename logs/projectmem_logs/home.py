@@ -12,6 +12,7 @@ import sys
 from . import files
 from .canonical import canonical
 from .digest import sha256_hex
+from .envelope import is_stream
 from .errors import LogError, NotInitialisedError
 from .fastjson import loads
 
@@ -43,6 +44,15 @@ def init_home(home: str, now: int, *, allow_network: bool = False) -> str:
     if not os.path.exists(path):
         files.replace(path, canonical({"created": now, "format": FORMAT, "project": os.urandom(8).hex()}) + b"\n")
     return project_id(home)
+
+
+def restore_folders(home: str) -> None:
+    """Make again what folders a log has lost: an empty one may be swept away, and none but `log/` holds what is recorded.
+    Raises NotInitialisedError where there is no log."""
+    if not os.path.exists(os.path.join(home, "project.json")) or not os.path.isdir(os.path.join(home, "log")):
+        raise NotInitialisedError(f"no log at {home}; run `projectmem init` in the project")
+    for name in FOLDERS:
+        files.make_dir(os.path.join(home, name))
 
 
 def project_id(home: str) -> str:
@@ -113,10 +123,12 @@ class Writer:
         return self._stream
 
     def _mint(self, old: str, why: str) -> None:
+        path = os.path.join(self.home, "locks", f"{self.machine}.writer.lock")
         try:
-            fd = files.lock(os.path.join(self.home, "locks", f"{self.machine}.writer.lock"), MINT_WAIT_MS)
+            fd = files.lock(path, MINT_WAIT_MS)
         except FileNotFoundError:
-            raise NotInitialisedError(f"no log at {self.home}; run `projectmem init` in the project") from None
+            restore_folders(self.home)
+            fd = files.lock(path, MINT_WAIT_MS)
         if fd is None:
             raise LogError(f"{self.path}: another process holds its lock for {MINT_WAIT_MS / 1000:g} s; try again")
         try:
@@ -138,7 +150,9 @@ class Writer:
             return {}
         except ValueError:
             return {}  # damaged: a new stream loses nothing, the old one is still read
-        return found if isinstance(found, dict) else {}
+        if not isinstance(found, dict) or not is_stream(found.get("stream")):
+            return {}  # what becomes a path is checked: it could lead out of the log
+        return found if isinstance(found.get("retired") or {}, dict) else {**found, "retired": {}}
 
     def _inode(self) -> int:
         return os.stat(os.path.join(self.home, "log")).st_ino & (2**53 - 1)

@@ -196,11 +196,11 @@ def _each(text: bytes) -> bytes:
 def _strangers(home: str) -> list[Step]:
     """Files among the streams and their segments that are none."""
     log = os.path.join(home, "log")
-    found = [("", os.path.join(log, n)) for n in sorted(set(files.names(log)) - set(files.folders(log)))]
+    found = [("", os.path.join(log, n)) for n in files.plain(log)]
     for stream in streams(home):
         folder = os.path.join(log, stream)
-        inner = set(files.folders(folder))
-        found += [(stream, os.path.join(folder, n)) for n in files.names(folder) if first_seq(n) is None and n not in inner]
+        found += [(stream, os.path.join(folder, n)) for n in files.plain(folder) if first_seq(n) is None]
+    found = [(stream, path) for stream, path in found if not os.path.islink(path)]  # what a link leads to is not ours to move
     return [Step("move", stream, path, "move a file that is no part of the log to quarantine/") for stream, path in found]
 
 

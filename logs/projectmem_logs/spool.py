@@ -35,8 +35,13 @@ def put(home: str, machine: str, prepared: Sequence[Prepared], now: int) -> str:
     ids = [uuid7(now + i, rand[ID_BYTES * i : ID_BYTES * (i + 1)]) for i in range(1, len(prepared) + 1)]
     body = canonical({"drafts": drafts, "ids": ids, "now": now})
     path = os.path.join(folder, f"{machine}-{now:020d}-{rand[:ID_BYTES].hex()}{_SUFFIX}")
+    raw = sha256_hex(body).encode() + b" " + body + b"\n"
     try:
-        files.replace(path, sha256_hex(body).encode() + b" " + body + b"\n")
+        try:
+            files.replace(path, raw)
+        except FileNotFoundError:  # the empty folder was swept away
+            files.make_dir(folder)
+            files.replace(path, raw)
     except OSError as e:
         raise AppendError(f"the log is locked and {path} cannot be written: {e.strerror or e}; the event is lost") from e
     return path
@@ -47,7 +52,7 @@ def waiting(home: str, machine: str) -> list[tuple[str, dict[str, Any]]]:
     damaged file is moved to quarantine/ and left out."""
     out: list[tuple[str, dict[str, Any]]] = []
     folder = os.path.join(home, "spool")
-    for name in files.names(folder, _SUFFIX):
+    for name in files.plain(folder, _SUFFIX):
         if not name.startswith(machine):
             continue  # another machine's: it drains into its own stream
         path = os.path.join(folder, name)

@@ -14,8 +14,8 @@ from . import files
 from .canonical import canonical_text
 from .digest import sha256_hex
 from .envelope import GENESIS, ID_BYTES, MAX_BATCH, SALT_BYTES, Prepared, prepare, seal_all
-from .errors import AppendError, EventError, LogError, NotInitialisedError, SpooledError
-from .home import Writer, init_home, project_id, redaction_key
+from .errors import AppendError, EventError, LogError, SpooledError
+from .home import Writer, init_home, project_id, redaction_key, restore_folders
 from .locking import StreamLock, grip, loosen
 from .recovery import CLEAN, CORRUPT, TORN, UNTERMINATED
 from .spool import drained, put, waiting
@@ -172,11 +172,14 @@ class LogStore:
             self._lock.forget()
         while True:
             stream = self._stream or self._writer.stream()
+            path = f"{self._locks}{stream}.lock"
             try:
-                if not self._lock.take(f"{self._locks}{stream}.lock", self.wait_ms):
-                    return False
+                taken = self._lock.take(path, self.wait_ms)
             except FileNotFoundError:
-                raise NotInitialisedError(f"no log at {self.home}; run `projectmem init` in the project") from None
+                restore_folders(self.home)
+                taken = self._lock.take(path, self.wait_ms)
+            if not taken:
+                return False
             try:
                 if self._writer.stream() == stream and self._stand(stream):
                     return True
@@ -258,7 +261,11 @@ class LogStore:
     def _waiting(self) -> list[tuple[str, dict[str, Any]]]:
         """What is spooled. A folder that was empty and has not changed is not listed again; one that changed within the
         last second is, as a file's time may be that coarse."""
-        changed = os.stat(self._spool_folder).st_mtime_ns
+        try:
+            changed = os.stat(self._spool_folder).st_mtime_ns
+        except FileNotFoundError:
+            restore_folders(self.home)
+            return []
         if changed == self._spool_empty_at:
             return []
         found = waiting(self.home, self._writer.machine)
@@ -282,6 +289,7 @@ class LogStore:
         torn = files.read(path, cut)
         digest = sha256_hex(torn)
         name = f"{self._stream}-{position.segment}@{cut}-{digest[:16]}"
+        files.make_dir(os.path.join(self.home, "quarantine"))
         files.replace(os.path.join(self.home, "quarantine", name), torn)
         files.truncate(self._open(), cut)
         why = position.tail.why or "unfinished batch"

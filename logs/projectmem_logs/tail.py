@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from . import files
-from .envelope import GENESIS, check_line
+from .envelope import GENESIS, check_line, is_stream
 from .recovery import CLEAN, CORRUPT, MORE, TORN, UNTERMINATED, Tail, assess
 
 TYPE_CHECKING = False
@@ -33,13 +33,13 @@ def first_seq(name: str) -> int | None:
 
 
 def streams(home: str) -> list[str]:
-    """The ids of all streams of a log, sorted."""
-    return files.folders(os.path.join(home, "log"))
+    """The ids of all streams of a log, sorted; folders of other names are left to `verify` to report."""
+    return [n for n in files.folders(os.path.join(home, "log")) if is_stream(n)]
 
 
 def segments(folder: str) -> list[str]:
-    """The names of a stream's segments, in order; other files are left to `verify` to report."""
-    return [n for n in files.names(folder, SUFFIX) if first_seq(n) is not None]
+    """The names of a stream's segments, in order: regular files. Whatever else is there is left to `verify` to report."""
+    return [n for n in files.plain(folder, SUFFIX) if first_seq(n) is not None]
 
 
 class Position:

@@ -106,7 +106,7 @@ def verify(home: str, progress: Callable[[int, int], None] | None = None, *, can
     found = streams(home)
     told = _Told(home, found, progress) if progress else None
     for stray in sorted(set(files.names(folder)) - set(found)):
-        report.problems.append(_problem("", stray, -1, "foreign-file"))
+        report.problems.append(_stranger(folder, "", stray))
     for stream in found:
         one = _Stream(home, stream, told, canonical)
         one.run()
@@ -152,6 +152,16 @@ def _problem(stream: str, segment: str, offset: int, kind: str, detail: str = ""
     return Problem(stream, segment, offset, kind, text, REMEDIES.get(kind, _RESTORE))
 
 
+def _stranger(folder: str, stream: str, name: str) -> Problem:
+    """What is no segment; anything but a regular file is not opened, nor moved by `repair`."""
+    path = os.path.join(folder, name)
+    found = _problem(stream, name.encode("utf-8", "backslashreplace").decode(), -1, "foreign-file")
+    if not os.path.isfile(path) or os.path.islink(path):
+        found.detail = "a folder, link or pipe that is no part of this log"
+        found.remedy = "take it away yourself; it is passed over"
+    return found
+
+
 class _Stream:
     """Walks one stream, following its chain; after damage it takes up the chain at the next whole record."""
 
@@ -169,7 +179,7 @@ class _Stream:
         names = segments(self.folder)
         for name in files.names(self.folder):
             if name not in names:
-                self.problems.append(_problem(self.stream, name, -1, "foreign-file"))
+                self.problems.append(_stranger(self.folder, self.stream, name))
         for i, name in enumerate(names):
             self.segment, last = name, i == len(names) - 1
             path = os.path.join(self.folder, name)

@@ -47,10 +47,13 @@ def positions(home: str) -> dict[str, tuple[str, int]]:
 
 
 def segments(home: str, stream: str) -> list[str]:
-    """Names of the stream's segments, oldest first. By the log's own rule: 20 digits; anything else is a foreign file."""
-    return sorted(
-        n for n in _names(os.path.join(home, "log", stream)) if len(n) == 26 and n.endswith(".jsonl") and _digits(n[:20])
-    )
+    """Names of the stream's segments, oldest first. By the log's own rule: files of 20 digits; anything else is foreign."""
+    try:
+        with os.scandir(os.path.join(home, "log", stream)) as found:
+            names = [entry.name for entry in found if entry.name.endswith(".jsonl") and entry.is_file()]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    return sorted(n for n in names if len(n) == 26 and _digits(n[:20]))
 
 
 def lag(home: str, known: Mapping[str, tuple[str, int]]) -> int:

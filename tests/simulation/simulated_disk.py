@@ -53,6 +53,10 @@ class Entry:
         """True for a folder."""
         return self._inode.names is not None
 
+    def is_file(self) -> bool:
+        """True for a file."""
+        return self._inode.names is None
+
 
 class Disk:
     """One disk and the processes that use it; every call goes through `_call`, where it can be made to fail."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import time
 from collections.abc import Callable
@@ -135,3 +136,24 @@ def test_switched_off_fails(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None
     """The off switch in the environment is the first thing to look at."""
     monkeypatch.setenv("PROJECTMEM_GATE", "off")
     assert "PROJECTMEM_GATE" in _failed(_examined(repo, fire=False))
+
+
+@pytest.mark.parametrize("name", ["locks", "spool", "quarantine", "key"])
+def test_what_an_append_needs_besides_the_log_is_tried(repo: Path, name: str) -> None:
+    """A key that is gone, or a file where a folder should be: doctor fails where recording does."""
+    path = repo / ".git" / "projectmem" / name
+    if name == "key":
+        path.unlink()
+    else:
+        shutil.rmtree(path)
+        path.write_text("")
+    checks = _examined(repo, fire=False)
+    assert not doctor.healthy(checks) and "recording: " in _failed(checks) and "nothing is recorded" in _failed(checks)
+
+
+def test_folders_that_were_swept_away_cost_nothing(repo: Path) -> None:
+    """Empty ones may be removed by a cleaner; the next append makes them again, and doctor says what is true."""
+    home = repo / ".git" / "projectmem"
+    for name in ("locks", "spool", "quarantine"):
+        shutil.rmtree(home / name)
+    assert doctor.healthy(_examined(repo, fire=False))
