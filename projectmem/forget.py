@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -40,6 +40,7 @@ NEEDLES_MAX = 5_000  # more than that, and a log for people is emptied instead o
 CALL_MARK = 16  # hex digits kept of a source call's keyed hash
 LOGS = ("hook.log", "errors.log", "hook.told")
 SEARCH_CHUNK = 1 << 20
+ESCAPED = 16  # bytes of one character that was escaped, and escaped again
 
 
 @dataclass
@@ -102,7 +103,7 @@ def preview(place: Place, wanted: Selector) -> Found:
 def _told(home: str, wanted: Selector) -> list[str]:
     """Logs for people that hold what is named."""
     said = _said(wanted)
-    return [name for name in LOGS if any(_file_holds(os.path.join(home, name), [text], len(text)) for text in said)]
+    return [name for name in LOGS if _file_holds(os.path.join(home, name), said, wanted)]
 
 
 def _said(wanted: Selector) -> list[bytes]:
@@ -252,11 +253,15 @@ def _everywhere(place: Place, wanted: Selector, asked: Mapping[str, str], betray
     said += [text.encode("utf-8", "replace") for text in betraying]
     said += [text.encode("utf-8", "backslashreplace") for text in betraying if not text.isascii()]
     for name in LOGS:
-        count = erasing.scrub_lines(os.path.join(place.home, name), lambda line: any(text in line for text in said))
+        count = erasing.scrub_lines(os.path.join(place.home, name), lambda line: _betrays(line, said, wanted))
         if count:
             reached.places[f"{name}, lines removed"] = count
     report = verify(place.home)
     return Outcome(reached.events, sorted(set(asked.values())), reached, [str(problem) for problem in report.problems])
+
+
+def _betrays(line: bytes, said: list[bytes], wanted: Selector) -> bool:
+    return any(text in line for text in said) or bool(wanted.text and wanted.said_in(line.decode("utf-8", "replace")))
 
 
 def _remains(home: str, wanted: Selector) -> list[str]:
@@ -264,22 +269,24 @@ def _remains(home: str, wanted: Selector) -> list[str]:
     spelled = [text.encode("utf-8", "surrogatepass") for text in wanted.spellings() if text not in wanted.marks]
     if not spelled:
         return []
-    longest = max(len(text) for text in spelled)
+    bare = replace(wanted, marks=())
     out = []
     for folder, _, names in os.walk(home):
         for name in sorted(names):
             path = os.path.join(folder, name)
-            if _file_holds(path, spelled, longest):
+            if _file_holds(path, spelled, bare):
                 out.append(os.path.relpath(path, home))
     return sorted(out)
 
 
-def _file_holds(path: str, spelled: list[bytes], longest: int) -> bool:
+def _file_holds(path: str, spelled: list[bytes], wanted: Selector) -> bool:
+    """Whether a file holds one of these, or the selector's text in another spelling."""
+    more = max(map(len, spelled), default=0) + ESCAPED * len(wanted.text)
     try:
         size, at = os.stat(path).st_size, 0
         while at < size:
-            block = files.read(path, at, min(SEARCH_CHUNK + longest, size - at))
-            if any(text in block for text in spelled):
+            block = files.read(path, at, min(SEARCH_CHUNK + more, size - at))
+            if any(text in block for text in spelled) or (wanted.text and wanted.said_in(block.decode("utf-8", "replace"))):
                 return True
             at += SEARCH_CHUNK
     except OSError:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -29,6 +30,9 @@ ABOUT = {
 _QUOTING = ("action.proposed", "recall.decided")  # these quote other records at length: any id in them counts
 NEEDLE_MIN, NEEDLE_MAX = 8, 80  # characters of an erased text that are looked for in logs for people
 _PATH_CHAR = r"[\w./\\-]"
+_SEPARATOR = r"[/\\]+"
+_ESCAPES = re.compile(r"\\+(?:u([0-9a-fA-F]{4})|([\"/bfnrt]))|\\{2,}")
+_ESCAPED = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 
 
 @dataclass(frozen=True)
@@ -52,8 +56,10 @@ class Selector:
     since: int = 0
     until: int = 0
     root: str = ""
-    _found: list[re.Pattern[str]] = field(default_factory=list, compare=False, repr=False)
-    _bytes: list[bytes] = field(default_factory=list, compare=False, repr=False)
+    _found: list[re.Pattern[str]] = field(default_factory=list, init=False, compare=False, repr=False)
+    _said: list[str] = field(default_factory=list, init=False, compare=False, repr=False)
+    _flat_text: list[str] = field(default_factory=list, init=False, compare=False, repr=False)
+    _bytes: list[bytes] = field(default_factory=list, init=False, compare=False, repr=False)
 
     @property
     def empty(self) -> bool:
@@ -66,12 +72,25 @@ class Selector:
         return bool(self.ids or self.keys or self.session or self.actor or self.path or self.text)
 
     def spellings(self) -> list[str]:
-        """Every way the text may stand in a payload: as it is, inside JSON kept as text (once and twice), as a secret's mark."""
+        """The ways the text usually stands in a payload: as it is, with its accents composed or not, inside JSON kept as text
+        (once and twice), as a secret's mark. `_flat` finds the others."""
         if not self.text:
             return []
-        once = json.dumps(self.text, ensure_ascii=False)[1:-1]
-        ascii_only = json.dumps(self.text)[1:-1]
-        return list(dict.fromkeys([self.text, once, json.dumps(once, ensure_ascii=False)[1:-1], ascii_only, *self.marks]))
+        out = []
+        for text in (self.text, *(unicodedata.normalize(form, self.text) for form in ("NFC", "NFD"))):
+            once = json.dumps(text, ensure_ascii=False)[1:-1]
+            out += [text, once, json.dumps(once, ensure_ascii=False)[1:-1], json.dumps(text)[1:-1]]
+        return list(dict.fromkeys([*out, *self.marks]))
+
+    def said_in(self, leaf: str) -> bool:
+        """Whether a text holds what is searched for, in whatever spelling."""
+        if not self._said:
+            self._said.extend(self.spellings())
+            self._flat_text.append(_flat(self.text))
+        if any(s in leaf for s in self._said):
+            return True
+        escaped = "\\" in leaf and ("\\u" in leaf or not set(self.text).isdisjoint('"/\\\b\f\n\r\t'))
+        return (escaped or not (self.text.isascii() or leaf.isascii())) and self._flat_text[0] in _flat(leaf)
 
     def matches(self, event: Mapping[str, Any]) -> bool:
         """Whether this event itself is meant (what is derived from it is found by `derived`)."""
@@ -89,15 +108,15 @@ class Selector:
             and (not self.actor or self.actor in actor.values())
             and (not self.since or event.get("at", 0) >= self.since)
             and (not self.until or event.get("at", 0) < self.until)
-            and (not self.text or any(s in leaf for leaf in leaves(data) for s in self.spellings()))
+            and (not self.text or any(self.said_in(leaf) for leaf in leaves(data)))
             and (not self.path or any(self._names_path(leaf) for leaf in leaves(data)))
         )
 
     def _names_path(self, leaf: str) -> bool:
         if not self._found:
-            path = re.escape(self.path.rstrip("/"))
-            before = rf"(?:(?<!{_PATH_CHAR})(?:\./)?"
-            before += (rf"|{re.escape(self.root)}/" if self.root else "") + ")"
+            path = _SEPARATOR.join(re.escape(part) for part in self.path.split("/") if part)
+            before = rf"(?:(?:\bdiff\b[^\n]{{0,400}}?\s|--- |\+\+\+ )[ab]/|(?<!{_PATH_CHAR})(?:\.{_SEPARATOR})?"
+            before += (rf"|{re.escape(self.root)}{_SEPARATOR}" if self.root else "") + ")"
             self._found.append(re.compile(rf"{before}{path}(?!{_PATH_CHAR.replace('/', '').replace('.', '')}|\.\w)"))
         return bool(self._found[0].search(leaf))
 
@@ -108,12 +127,15 @@ class Selector:
         if not self._bytes:
             self._bytes.extend(json.dumps(s, ensure_ascii=False)[1:-1].encode("utf-8", "surrogatepass") for s in self.spellings())
             self._bytes.extend(f'"kind":"{kind}"'.encode() for kind in (*ABOUT, *_QUOTING))
-        return any(text in raw for text in self._bytes)
+            self._bytes.append(b'"issue":"')
+        if any(text in raw for text in self._bytes):
+            return True
+        return (b"\\" in raw or not self.text.isascii()) and self.said_in(raw.decode("utf-8", "replace"))
 
     def in_bytes(self, raw: bytes) -> bool:
         """Whether damaged bytes, of which no event can be made, may hold what is meant. Errs on the side of erasing."""
         text = raw.decode("utf-8", "replace")
-        if any(s in text for s in self.spellings()) or any(id in text for id in (*self.ids, *self.keys)):
+        if (self.text and self.said_in(text)) or any(id in text for id in (*self.ids, *self.keys)):
             return True
         if any(f'"{given}"' in text for given in (self.session, self.actor) if given):
             return True
@@ -147,6 +169,21 @@ class Selector:
         return cls(**given)
 
 
+def _flat(text: str) -> str:
+    """`text` with JSON's escapes undone, however often it was escaped, and its accents composed."""
+    if "\\" in text:
+        text = _ESCAPES.sub(_unescaped, text)
+        if any("\ud800" <= c <= "\udfff" for c in text):  # two escapes for one character
+            text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return unicodedata.normalize("NFC", text)
+
+
+def _unescaped(m: re.Match[str]) -> str:
+    if m.group(1):
+        return chr(int(m.group(1), 16))
+    return _ESCAPED.get(m.group(2), m.group(2)) if m.group(2) else "\\"
+
+
 def _keys(data: Mapping[str, Any]) -> set[str]:
     """The keys of the actions a payload is about."""
     found = {data.get("key"), data.get("failed_key")}
@@ -176,8 +213,7 @@ def sources(event: Mapping[str, Any]) -> set[str]:
     found = {cause for cause in event.get("causes") or () if isinstance(cause, str)}
     if isinstance(data, dict):
         about = data.get(ABOUT.get(str(kind), ""))
-        if isinstance(about, str) and about:
-            found.add(about)
+        found.update(one for one in (about, data.get("issue")) if isinstance(one, str) and one)
         if kind in _QUOTING:
             found.update(leaf for leaf in leaves(data) if len(leaf) == 36 and is_id(leaf))
     return found - {event.get("id")}

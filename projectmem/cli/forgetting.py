@@ -31,7 +31,12 @@ def forget(
     record: Annotated[str, typer.Option("--record", metavar="ID", help="A failure: every event about that action.")] = "",
     session: Annotated[str, typer.Option("--session", metavar="ID", help="Everything of one session.")] = "",
     actor: Annotated[str, typer.Option("--actor", metavar="NAME", help="Everything by an agent, model, harness or origin.")] = "",
-    path: Annotated[str, typer.Option("--path", metavar="PATH", help="Everything that names this file or folder.")] = "",
+    path: Annotated[
+        str,
+        typer.Option(
+            "--path", metavar="PATH", help="Everything that names this file or folder by its path from the top or in full."
+        ),
+    ] = "",
     text: Annotated[str, typer.Option("--text", help="Everything that holds this text; `-` reads it from standard input.")] = "",
     since: Annotated[str, typer.Option("--since", metavar="WHEN", help="Only what happened from then on.")] = "",
     until: Annotated[str, typer.Option("--until", metavar="WHEN", help="Only what happened before.")] = "",
