@@ -1,4 +1,4 @@
-"""A naive gate, written from gate/README.md and EVIDENCE.md alone: no speed, no reasons, no shared code. The real one must agree with it.
+"""A naive gate, written from gate/README.md and EVIDENCE.md alone: no speed, no reasons. The real one must agree with it.
 
 `verdict` takes raw histories and answers (verdict, id of the failure behind it). It knows only the small vocabulary of
 changes that the tests draw from, for actions of the family `npm run build` with the path src/app.py.
