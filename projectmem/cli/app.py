@@ -105,8 +105,20 @@ def _explain(exc: Exception, args: Sequence[str]) -> int:
 
         return _say(output.safe(str(exc), lines=True), USAGE if isinstance(exc, BadInputError) else COULD_NOT)
     if isinstance(exc, OSError):
-        return _say(f"{output.safe(str(exc))}: check that the file or folder exists and may be read and written", COULD_NOT)
+        return _say(output.safe(_of_disk(exc)), COULD_NOT)
     return _bug(exc, args)
+
+
+def _of_disk(exc: OSError) -> str:
+    """What the system refused, without its number, and what to do. A file that was to be written aside is not what is missing."""
+    name = os.fsdecode(exc.filename) if isinstance(exc.filename, (str, bytes)) else ""
+    folder = os.path.dirname(os.path.abspath(name))
+    if name and isinstance(exc, FileNotFoundError):
+        if not os.path.isdir(folder):
+            return f"the folder {folder} does not exist: make it, or name another"
+        return f"{name} does not exist: name a file or folder that does"
+    what = (exc.strerror or str(exc)).lower()
+    return f"{name + ': ' if name else ''}{what}: check that the file or folder exists and may be read and written"
 
 
 def _known() -> tuple[type[Exception], ...]:
@@ -138,10 +150,23 @@ def _say(message: str, code: int) -> int:
 
 def _tolerant_streams() -> None:
     """Characters that the terminal's encoding lacks are spelled out instead of ending the command."""
+    _open_what_is_closed()
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors="backslashreplace")
+
+
+def _open_what_is_closed() -> None:
+    """A stream that was closed before we began leads nowhere, and no file that is opened later gets its number."""
+    for fd in range(3):
+        try:
+            os.fstat(fd)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest number that is free: this one
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 (until the end)
 
 
 def _silence_stdout() -> None:
