@@ -6,6 +6,7 @@ instead, effect, reason, decision, hits, review_at}. `label` is fragile, protect
 
 from __future__ import annotations
 
+from projectmem_gate import managers
 from projectmem_gate.globs import path_matches, wild, writes
 from projectmem_gate.model import ALLOW, ASK, DENY, VERDICTS, WARN
 
@@ -92,8 +93,12 @@ def covers(label: Mapping[str, Any], action: Action, part: Part) -> bool:
     if not matches(label["target"], label["pattern"], action, part):
         return False
     instead = label.get("instead")
-    if label["target"] == "command" and label["label"] == DECISION and _far(part):
-        return False  # a decision is about this project, not about the other end of an `ssh`
+    if (
+        label["target"] == "command"
+        and label["label"] == DECISION
+        and (_far(part) or (instead and managers.is_aside(_bare(part.text), label["pattern"])))
+    ):
+        return False  # a decision is about this project, not about the other end of an `ssh`, or the account at a registry
     return not (isinstance(instead, str) and instead and matches(label["target"], instead, action, part))
 
 

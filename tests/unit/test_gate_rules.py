@@ -69,6 +69,34 @@ def test_and_no_mention(command: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("command", "verdict"),
+    [
+        ("npm install -g pnpm", "allow"),
+        ("npm view left-pad versions", "allow"),
+        ("npm -v", "allow"),
+        ("npm login", "allow"),
+        ("npm config get registry", "allow"),
+        ("sudo npm publish", "allow"),
+        ("cd web && yarn --version", "allow"),
+        ("npm ci", "deny"),
+        ("npm run config", "deny"),
+        ("npm test -- --version", "deny"),
+        ("npm exec view", "deny"),
+        ("yarn", "deny"),
+        ("yarn --frozen-lockfile", "deny"),
+        ("yarn build", "deny"),
+        ("npm init -y", "deny"),
+    ],
+)
+def test_a_decision_for_a_manager_is_about_the_projects_work(command: str, verdict: str) -> None:
+    """Not about what is looked up, published or installed for the machine, unless the pattern says so itself."""
+    assert say(sh(command), CLAUSE).verdict == verdict
+    assert say(sh("npm publish"), CLAUSE | {"pattern": "npm | npm publish"}).verdict == "deny"
+    assert say(sh("npm publish"), CLAUSE | {"pattern": "npm", "instead": ""}).verdict == "deny"
+    assert say(sh("npm login"), CLAUSE | {"label": "protected"}).verdict == "deny"
+
+
+@pytest.mark.parametrize(
     ("pattern", "command"),
     [
         ("terraform apply", "terraform apply -auto-approve"),
