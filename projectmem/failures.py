@@ -50,7 +50,8 @@ class Standing:
         if self.decision.verdict != "allow":
             return ""
         if self.record.state != "open":
-            return f"{self.record.state}: {self.record.state_why}" if self.record.state_why else self.record.state
+            state, why = self.record.state, self.record.state_why
+            return why if why.startswith(state) else f"{state}: {why}" if why else state
         if self.fresh == "changed":
             return self.why
         if self.decision.rule:

@@ -224,8 +224,10 @@ class Tools:
 
     def dispute(self, id: str, reason: str) -> Reply:
         """A recorded failure is wrong or no longer true: it stops counting."""
-        from projectmem.record import curate
+        from projectmem.record import curate, disputed_already
 
+        if known := disputed_already(self.place, id):
+            return Reply.of(f"{known} was disputed already.", {"id": known})
         try:
             with self._writing:
                 events = curate(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from projectmem import writing
 from projectmem.errors import BadInputError, NotFoundError, RefusedError
-from projectmem.lookup import data_of, edit_keys, find_one, find_record, lines_with
+from projectmem.lookup import data_of, edit_keys, find_one, find_record, lines_with, order
 
 if TYPE_CHECKING:
     from projectmem.place import Place
@@ -141,6 +141,14 @@ def curate(
         for key in keys_of(failure)
     ]
     return _written(place, drafts, now, notices)
+
+
+def disputed_already(place: Place, wanted: str) -> str:
+    """The id of the failure `wanted` where it is disputed and nobody pinned it since, "" otherwise. Raises NotFoundError."""
+    id = str(find_record(place, wanted)["id"])
+    said = [e for e in lines_with(place.home, f'"record":"{id}"') if data_of(e).get("record") == id]
+    last = [e["kind"] for e in sorted(said, key=order) if e["kind"] in ("record.disputed", "record.pinned")][-1:]
+    return id if last == ["record.disputed"] else ""
 
 
 def _not_a_persons(place: Place, failure: Event) -> None:

@@ -104,10 +104,19 @@ def line(document: Document, now: int, changed_at: int, verdict: Callable[[str],
         about.append("workspace changed since")
     if 0 < document.review_at <= now:
         about.append("review overdue: uncertain")
-    text = f"- {render.quoted(document.text, TEXT_MAX)} ({', '.join(about)}) [{render.short(document.id)}]"
+    said = _label(document.text) if document.type == "label" else document.text
+    text = f"- {render.quoted(said, TEXT_MAX)} ({', '.join(about)}) [{render.short(document.id)}]"
     if document.remedy:
         text += f"; worked instead: {render.inline(document.remedy, TEXT_MAX)} [{render.short(document.remedy_id)}]"
     return text
+
+
+def _label(text: str) -> str:
+    """A label as people say it: `protected path infra/**: why`, of the text that it is searched by."""
+    label, _, rest = text.partition(". ")
+    target, _, rest = rest.partition(". ")
+    pattern, _, reason = rest.partition(". ")
+    return f"{label} {target} {pattern}" + (f": {reason}" if reason else "")
 
 
 def compose(

@@ -72,6 +72,15 @@ def dispute(id: Id, reason: Reason = "", root: Root = "", as_json: Json = False)
 
     The gate stops objecting because of it. A new failure of the same action counts again.
     """
+    from projectmem.record import disputed_already
+
+    known = disputed_already(common.open_place(root), id)
+    if known:
+        if as_json:
+            common.emit({"events": [], "home": common.open_place(root).home, "already": known})
+        else:
+            common.say(f"{known} was disputed already: nothing was recorded")
+        return
     _curate("disputed", id, root, as_json, "the gate no longer objects because of it", reason=reason)
 
 
@@ -111,15 +120,18 @@ def review(
 
 def feedback(
     id: Annotated[str, typer.Argument(help="Id of the event or warning meant, or enough of it.", show_default=False)],
-    useful: Annotated[bool, typer.Option("--useful/--useless", help="Whether it helped.")],
+    useful: Annotated[bool | None, typer.Option("--useful/--useless", help="Whether it helped: one of the two.")] = None,
     note: Annotated[str, typer.Option("--note", help="What about it.")] = "",
     root: Root = "",
     as_json: Json = False,
 ) -> None:
     """Say whether a warning or a memory helped."""
+    from projectmem.errors import BadInputError
     from projectmem.lookup import find_one
     from projectmem.record import record
 
+    if useful is None:
+        raise BadInputError("say whether it helped: --useful or --useless")
     place = common.open_place(root)
     target = find_one(place, id)["id"]
     data = {"target": target, "useful": useful, "note": note}

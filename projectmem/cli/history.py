@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from projectmem import output, units
+from projectmem import output, render, units
 from projectmem.cli import common
 from projectmem.cli.common import EXITS, EXITS_CHECKED, Json, Root
 
@@ -97,7 +97,8 @@ def replay(
     With --verify every decision of the gate is recomputed from what was recorded, byte for byte: it
     is the same, different (the only failure: exit 1), made by another engine, or its input was erased.
     """
-    from projectmem.replay import render, replay_log
+    from projectmem.replay import render as rows
+    from projectmem.replay import replay_log
 
     place = common.open_place(root)
     stop = units.moment(until, common.now(), future=False) if until else None
@@ -107,7 +108,7 @@ def replay(
     if as_json:
         common.emit(report.to_data())
     else:
-        for row in render(report, common.paint()):
+        for row in rows(report, common.paint()):
             common.say(row)
     if not report.ok:
         common.leave(1)
@@ -127,10 +128,15 @@ def rebuild(root: Root = "", as_json: Json = False) -> None:
         else:
             health.note(place.home, [], now)
     _, count, first = health.known(place.home)
-    common.notices([f"the log is damaged in {count} place(s), what is whole was taken: {first}"] if count else [])
+    common.notices([f"the log is damaged in {render.count(count, 'place')}, what is whole was taken: {first}"] if count else [])
     if as_json:
         common.emit({"home": place.home, "counts": counts})
         return
+    found = dict(counts)
     common.say(f"rebuilt from the log in {output.safe(place.home)}")
-    for name, count in sorted(dict(counts).items()):
-        common.say(f"  {output.safe(name):<24} {output.safe(count)}")
+    size = f"{found['generation_bytes'] / 1e6:.1f} MB"
+    said = (
+        render.count(found[name], noun)
+        for name, noun in (("events", "event"), ("actions", "call"), ("open_failures", "open failure"))
+    )
+    common.say(f"  {', '.join(said)}; {size}")

@@ -58,11 +58,11 @@ def _shown(clause: Clause, past: Past, effect: str, held: str) -> None:
     common.say(f"of {past.seen} calls on record since {output.when(past.since)} it would have objected to {ended}")
     if past.ids:
         common.say(f"  among them {', '.join(short(id) for id in past.ids[:5])} (`projectmem explain ID` shows one)")
-    common.say(f"effect {effect}" + (f"; for now it {held}" if held else ""))
+    common.say(f"effect {effect}{held}")
 
 
 def _held(place: Place, clause: Clause, past: Past, effect: str, review_at: int, now: int) -> str:
-    """Why it will do less than asked for, "" where it does that."""
+    """What follows the effect: why it will do less than asked for, or no more than that; "" where there is nothing to say."""
     from projectmem_gate.rules import standing
 
     from projectmem import rules
@@ -71,7 +71,9 @@ def _held(place: Place, clause: Clause, past: Past, effect: str, review_at: int,
     policy, _ = in_force(place)
     label = {**rules.label_of(clause), "origin": caller.origin(), "effect": effect, "hits": past.ok, "review_at": review_at}
     does, why = standing(label, policy, now)
-    return f"{'denies' if does == 'deny' else does + 's'}: {why}" if why else ""
+    if not why:
+        return ""
+    return f": {why}" if does == effect else f"; for now it {'denies' if does == 'deny' else does + 's'}: {why}"
 
 
 @app.command(epilog=EXITS)

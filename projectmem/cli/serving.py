@@ -102,6 +102,8 @@ def backtest(
     chosen = read(str(policy))[0] if policy else DEFAULT
     shown = sys.stderr if sys.stderr.isatty() else None
     summary = run_backtest(paths, format, verdicts=verdicts, policy=chosen, progress=shown)
+    if not summary.calls and not summary.unparsed and not summary.problems.count:
+        raise NotFoundError(f"no transcripts in {', '.join(map(str, paths))}: give some, or their --format (this was {format})")
     if as_json:
         common.emit(_plain(summary))
     else:

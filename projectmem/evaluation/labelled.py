@@ -61,8 +61,11 @@ def read(path: Path) -> Labelled:
     queries: list[Query] = []
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        raise BadInputError(f"{path} does not exist: give a file of labelled questions") from None
     except (OSError, UnicodeDecodeError) as error:
-        raise BadInputError(f"{path} cannot be read ({error}): give a file of labelled questions") from error
+        why = getattr(error, "strerror", None) or error
+        raise BadInputError(f"{path} cannot be read ({why}): give a file of labelled questions") from error
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue

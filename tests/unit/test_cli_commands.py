@@ -347,6 +347,43 @@ def test_dispute_snooze_supersede_and_feedback(run: Cli) -> None:
     assert "flaky disk" in run("log", "--kind", "record")
 
 
+def test_what_was_done_is_said_in_words(run: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second dispute, a snooze's reason once, counts with their nouns, a label as it reads."""
+    id = failure_id(run)
+    run("snooze", id)
+    assert "(snoozed)" in run("failures")
+    run("dispute", id)
+    assert f"{id} was disputed already" in run("dispute", id)
+    assert "(disputed by agent)" in run("failures", "--all")
+    assert len(run.json("log", "--kind", "record.disputed")) == len(
+        {e["data"]["key"] for e in run.json("log", "--kind", "record.disputed")}
+    )
+    assert "effect warn: " in run("rule", "add", "use pnpm here", "--yes")
+    person(monkeypatch)
+    run("record", "label", "protected", "--path", "infra/**", "--reason", "ask-ops")
+    assert "- protected path infra/**: ask-ops (" in run("summary")
+    run("pin", id)
+    assert "was disputed already" not in run("dispute", id)
+    counted = run("rebuild").splitlines()[1]
+    assert " events, 1 call, 0 open failures; " in counted and counted.endswith(" MB")
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "said"),
+    [
+        (("feedback", "ID"), USAGE, "--useful or --useless"),
+        (("checkpoint", "--to", "gone/dir/x"), COULD_NOT, "the folder {root}/gone/dir does not exist"),
+        (("calibrate", "nope"), USAGE, "nope does not exist"),
+        (("prove", "--check", "nope"), COULD_NOT, "nope does not exist"),
+        (("backtest", "."), COULD_NOT, "no transcripts in"),
+    ],
+)
+def test_what_is_missing_is_named_without_a_number(run: Cli, args: tuple[str, ...], code: int, said: str) -> None:
+    run(*(failure_id(run) if arg == "ID" else arg for arg in args), code=code)
+    assert said.format(root=run.root) in run.err
+    assert "Errno" not in run.err and ".tmp" not in run.err
+
+
 def test_explain_shows_escapes_as_text(run: Cli) -> None:
     """The failing program printed an escape sequence: it is shown, not obeyed."""
     text = run("explain", failure_id(run))
