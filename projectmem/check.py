@@ -34,7 +34,7 @@ def action_for(place: Place, tool: str, tool_input: Any, cwd: str, harness: str 
     call = {"tool": tool, "input": tool_input, "cwd": os.path.abspath(cwd), "harness": harness}
     with reading(place) as state:
         moved = state.moves()
-    return identified(place, call, moved)
+    return identified(place, call, moved, done=False)
 
 
 def assess_now(

@@ -131,7 +131,8 @@ def _draft(place: Place, state: Snapshot, call: Call, before: dict[str, Any], no
     from projectmem.hook.drafts import finished_draft
     from projectmem.hook.state import identified, redactor
 
-    action = identified(place, call, state.moves())
+    done = not call["is_error"] and not call["error_kind"]
+    action = identified(place, call, state.moves(), done=done)
     call["output"] = redactor(place).text(sanitize(call["output"]))  # a client cuts long output in the middle of a character
     outcome = seen_again(state, call, action, judged(call, action, before))
     if call["duration_ms"] is None and isinstance(before.get("t0"), int):

@@ -121,6 +121,21 @@ def record(place: Place, state: Snapshot, drafts: list[dict[str, Any]], now: int
 _TURN_NOTE = "#turn"  # no harness's call id
 
 
+def as_tried(place: Place, state: Snapshot, call: Call, action: Action, now: int, moved: Sequence[str] = ()) -> Action:
+    """The action, or for a file that is to be written anew the edit which that is, where this very edit failed as a fix."""
+    if action.kind != "write":
+        return action
+    from projectmem.hook.judge import failed_fix
+    from projectmem.hook.widening import as_edit
+
+    given = as_edit(place.root, call["cwd"], call["input"])
+    if given is None or failed_fix(state, action, now):
+        return action
+    edit: Any = {**call, "tool": "Edit", "input": given, "redacted": False}
+    other = identified(place, edit, moved)
+    return other if failed_fix(state, other, now) else action
+
+
 def turn_of(state: Snapshot, session: str) -> int:
     """Finished batches of the session: as far as the log shows, or as far as a batch that added nothing to it has told."""
     told = (state.pending_get(session, _TURN_NOTE) or {}).get("turn")
@@ -191,10 +206,11 @@ def redactor(place: Place) -> Redactor:
     return found
 
 
-def identified(place: Place, call: Call, moved: Sequence[str] = ()) -> Action:
+def identified(place: Place, call: Call, moved: Sequence[str] = (), *, done: bool | None = None) -> Action:
     """The call's action. Secrets in its input are replaced first, in place, so that recording and checking see the same.
 
     moved  the moves of files on record (`moves()` of the state): a file that was moved has the name it had before
+    done   whether the call has ended well, so that its edit is in the file; None where the files of today tell nothing
     """
     from projectmem_gate.identify import identify
 
@@ -208,4 +224,10 @@ def identified(place: Place, call: Call, moved: Sequence[str] = ()) -> Action:
         from projectmem_gate.moves import renames
 
         names = {**names, "renames": renames(moved)}
-    return identify(call["tool"], call["input"], root=place.root, cwd=call["cwd"], harness=call["harness"], **names)
+    given = call["input"]
+    if done is not None and type(given) is dict and "command" not in given:
+        from projectmem.hook.widening import widened
+
+        whole = widened(place.root, call["cwd"], given, done=done)
+        given = given if whole is given else redactor(place).tree(whole)  # the rest of a line may hold a secret
+    return identify(call["tool"], given, root=place.root, cwd=call["cwd"], harness=call["harness"], **names)
