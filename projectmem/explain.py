@@ -55,10 +55,13 @@ def _ruled(place: Place, event: Event, now: int) -> list[str]:
     from projectmem_projections.fold import fold_event
 
     from projectmem import rules
+    from projectmem.hook.facts import Disk
     from projectmem.policies import in_force
 
     policy, _ = in_force(place)
     ((_, id, label),) = fold_event(event)
+    if label.get("origin") == "human" and not Disk(place).own(event["stream"]):
+        label = {**label, "origin": "elsewhere"}
     row = next((row for row in rules.rows(place, now, every=True) if row.event["id"] == id), None)
     lines = [f"Rule {id} of {output.when(event['at'])}", "", *moment.ruled(label, policy, now)]
     lines.append(f"State: {'in force' if row is None or row.state == 'in force' else output.safe(row.why)}")

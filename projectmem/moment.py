@@ -29,6 +29,7 @@ RULES = {
     "repeat.denied": "the same action failed in the same way so often that the policy denies it",
     "repeat.unknown": "the same action failed; whether what caused it has changed cannot be told",
     "repeat.flaky": "the same action fails now and then with nothing changed",
+    "repeat.elsewhere": "the failure was seen by another machine, or its log came with the folder",
     "repeat.claimed": "the failure was reported or imported, not seen by the hook",
     "related": "the same work failed under another launcher, because something was missing",
     "fix.failed": "this edit was made before, and the verifier failed the same after it",
@@ -228,7 +229,7 @@ def ruled(label: Mapping[str, Any], policy: Policy, now: int) -> list[str]:
     from projectmem.rules import spelled
 
     does, why = standing(label, policy, now)
-    who = "a person" if label.get("origin") == "human" else "an agent"
+    who = {"human": "a person", "elsewhere": "a person on another machine"}.get(str(label.get("origin")), "an agent")
     title = "The decision behind it" if label.get("decision") else "The label behind it"
     at = f", {output.when(label['at'])}" if isinstance(label.get("at"), int) else ""
     lines = [title, f"  {output.safe(label.get('reason') or label.get('label'), limit=300)}"]

@@ -269,10 +269,12 @@ def rows(place: Place, now: int, *, every: bool = False) -> list[Row]:
     """Labels and rules in force, oldest first; with `every` those that ended too. Raises LogError."""
     from projectmem_gate.rules import standing
 
+    from projectmem.hook.facts import Disk
+    from projectmem.hook.judge import labels_of
     from projectmem.state import policy_of, reading
 
     with reading(place) as state:
-        live = {label["id"]: label for label in state.labels()}
+        live = {label["id"]: label for label in labels_of(state, Disk(place))}
         policy = policy_of(state)
     ends: dict[str, str] = {}
     events = []

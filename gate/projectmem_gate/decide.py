@@ -189,6 +189,8 @@ def _by_record(
     if chance < policy.floor_warn:
         return None
     cap, rule = (WARN, "related") if near else _cap(record, state, policy, now, flaky=flaky, guarded=guarded, exact=exact)
+    if cap != WARN and (facts or {}).get("seen") == "elsewhere":  # on another machine, or in a log that came with a folder
+        cap, rule = WARN, "repeat.elsewhere"
     verdict = WARN
     if cap != WARN and chance >= policy.floor_ask:
         costly = chance * (record.dur_ms or 0) * 1000 > policy.margin * policy.turn_us

@@ -56,7 +56,9 @@ def _human(finding: Finding) -> list[str]:
     if isinstance(instead, str) and instead:
         lines.append(f"Use `{fence(instead, _PATTERN)}` instead.")
     held = fence(str(human.get("held") or ""), _HUMAN)
-    if human.get("origin", "human") != "human":
+    if human.get("origin") == "elsewhere":
+        stands = f"A rule, {held}."
+    elif human.get("origin", "human") != "human":
         stands = "Noted by an agent."
     else:
         stands = "A person's rule: it stands until they clear it."
@@ -123,7 +125,11 @@ def _taken_back(fix: Mapping[str, Any]) -> str:
 def _changed(finding: Finding) -> str:
     if finding.state == "unknown":
         return f"Not known whether that still holds ({finding.why})."
-    note = {"repeat.flaky": " It fails now and then: a re-run may pass.", "repeat.claimed": " Reported, not observed here."}
+    note = {
+        "repeat.elsewhere": " Seen by another machine, not by this one.",
+        "repeat.flaky": " It fails now and then: a re-run may pass.",
+        "repeat.claimed": " Reported, not observed here.",
+    }
     why = finding.why[:1].upper() + finding.why[1:]
     return why + "." + note.get(finding.rule, "")
 

@@ -62,6 +62,8 @@ def standing(label: Mapping[str, Any], policy: Policy, now: int) -> tuple[str, s
     wanted = label.get("effect")
     if wanted not in (WARN, ASK, DENY):
         wanted = ASK if label.get("label") == "protected" else WARN
+    if label.get("origin") == "elsewhere":
+        return WARN, "not made on this machine: it only warns until a person confirms it here"
     if label.get("origin") != "human":
         return WARN, "noted by an agent: it only warns until a person confirms it"
     effect, held = wanted, ""

@@ -14,6 +14,19 @@ def accept(home: str) -> None:
     Writer(home).stream()
 
 
+def own_streams(home: str) -> frozenset[str]:
+    """The streams that this machine writes or wrote in this folder; none where it has not written yet. What another machine
+    put there, or what was copied or shipped, is not among them."""
+    try:
+        found = loads(files.read(os.path.join(home, "writers", f"{machine()}.json")))
+    except (OSError, ValueError):
+        return frozenset()
+    if not isinstance(found, dict):
+        return frozenset()
+    retired = found.get("retired")
+    return frozenset([str(found.get("stream") or ""), *(retired if isinstance(retired, dict) else ())]) - {""}
+
+
 def accepted(home: str) -> bool:
     """Whether this machine writes a stream in this very folder. A copy has another inode, a shipped log another machine."""
     try:

@@ -72,8 +72,17 @@ class Disk:
         self.search_path = search_path
         self._marks: dict[str, str] = {}
         self._written: dict[int, tuple[str, list[str]]] = {}
+        self._own: frozenset[str] | None = None
         self._head: str | None = None
         self._budget = TOTAL_BYTES_MAX
+
+    def own(self, stream: str) -> bool:
+        """Whether this machine wrote the stream: what came with a folder, or from another machine, was not seen here."""
+        if self._own is None:
+            from projectmem_logs.origin import own_streams
+
+            self._own = own_streams(self.place.home)
+        return stream in self._own
 
     def head(self) -> str:
         """The commit that HEAD names, `none` outside git and before the first commit, "" where it cannot be read."""

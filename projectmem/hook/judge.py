@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         """How recorded facts compare with now: the disk (hook/facts.py), or `Unchanged` where there is none to look at."""
 
         def compare(self, recorded: Mapping[str, Any]) -> dict[str, Any]: ...
+        def own(self, stream: str) -> bool: ...
 
 
 MAX_CHANGES = 64
@@ -48,6 +49,10 @@ class Unchanged:
     def compare(self, recorded: Mapping[str, Any]) -> dict[str, Any]:
         """Every fact `same`."""
         return {"head": "same", "deps": "same", "files": "same", "changed_files": [], "here": "same"}
+
+    def own(self, stream: str) -> bool:
+        """Every stream is taken for this machine's."""
+        return True
 
 
 def assess(
@@ -67,7 +72,7 @@ def assess(
     """
     records, asks = candidates(state, action.keys + action.kin, action.key, now, as_of)
     records += failed_fix(state, action, now, as_of)
-    labels = state.labels()
+    labels = labels_of(state, workspace)
     if not records and not labels and not policy.rules:
         return Decision(ALLOW), {}, []
     from projectmem_gate.decide import decide
@@ -119,6 +124,8 @@ def gather(state: State, record: Any, workspace: Workspace, session: str = "", a
     """Facts of one record, read only because it is a candidate: workspace comparison, changes on record, the remedy, and how
     such tries of this class and this kind of asker went in this log."""
     facts = dict(workspace.compare(record.facts or {}))
+    if not record.fix and not workspace.own(_stream_of(state, record)):
+        facts["seen"] = "elsewhere"
     own = _self_made(action, record)
     # From the first kept try on: what came between earlier tries tells a flaky action from a mended one.
     since = min(record.at, record.trail[0][0]) if record.trail else record.at
@@ -133,6 +140,19 @@ def gather(state: State, record: Any, workspace: Workspace, session: str = "", a
         facts["retried"] = {name: [list(row) for row in rows] for name, rows in retried.items()}
     facts["family_ok"] = bool(record.family and state.ok_after(record.family, record.at, 1))
     return facts
+
+
+def _stream_of(state: State, record: Any) -> str:
+    return next((str(e["stream"]) for e in state.entries((record.key,)).get(record.key, ()) if e["id"] == record.id), "")
+
+
+def labels_of(state: State, workspace: Workspace) -> list[Any]:
+    """The labels and rules in force. What a person decided on another machine, or in a log that came with a folder, only
+    warns here until a person of this machine confirms it: its origin then reads `elsewhere`."""
+    return [
+        row if row.get("origin") != "human" or workspace.own(row.get("stream") or "") else {**row, "origin": "elsewhere"}
+        for row in state.labels()
+    ]
 
 
 def _self_made(action: Action | None, record: Any) -> frozenset[str]:

@@ -100,18 +100,19 @@ def _check(place: Place, state: Snapshot, payload: Payload, call: Call, now: int
 
     from projectmem.hook import drafts
     from projectmem.hook.facts import Disk
-    from projectmem.hook.judge import assess, tried
-    from projectmem.hook.state import identified, keep_word, policy_hash, policy_of, record, turn_in
+    from projectmem.hook.judge import assess, labels_of, tried
+    from projectmem.hook.state import as_tried, identified, keep_word, policy_hash, policy_of, record, turn_in
     from projectmem.place import env
 
     moved = state.moves()
-    action = identified(place, call, moved)
+    action = as_tried(place, state, call, identified(place, call, moved, done=False), now, moved)
     asker = Session(call["session"], call["agent"], call["harness"], call["call"], turn_in(state, payload))
     policy = policy_of(state)
     disk = Disk(place, env("PATH"), moved)
     for _ in range(READS_MAX):
         cursor = state.cursor()
         decision, facts, records = assess(state, action, asker, disk, policy, now)
+        labels = labels_of(state, disk)
         if state.cursor() == cursor:  # else a parallel call wrote in between: what was read is not the log as of the cursor
             break
     if not records and decision.verdict == "allow" and decision.rule != "override":  # a pass uses an ask up: it is recorded
@@ -122,7 +123,7 @@ def _check(place: Place, state: Snapshot, payload: Payload, call: Call, now: int
     # the same call comes twice where the hook is registered twice: both answer, one records
     if not call["call"] or (_unanswered(state, call) and state.claim(call["session"], [f"{call['call']}#pre"], now)):
         draft = drafts.proposed_draft(
-            call, action, decision, facts, asker, policy_hash=policy_hash(policy), now=now, as_of=cursor, labels=state.labels()
+            call, action, decision, facts, asker, policy_hash=policy_hash(policy), now=now, as_of=cursor, labels=labels
         )
         left = {"t0": now, "verdict": decision.verdict, "reason": decision.reason, "refused": adapter.refuses(reply)}
         left |= {"tried": tried(decision, records, facts, asker, policy, now), "proposed": ""}

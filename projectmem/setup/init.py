@@ -11,8 +11,9 @@ from typing import Any
 
 from projectmem_logs import files
 from projectmem_logs.home import init_home
-from projectmem_logs.origin import accept
+from projectmem_logs.origin import accept, accepted
 
+from projectmem import output
 from projectmem import place as places
 from projectmem.errors import BadInputError, NoProjectError, ProjectmemError
 from projectmem.importers.claude_code import Counts, backfill
@@ -106,11 +107,8 @@ def init(
     place = places.locate(start) or _outside_git(start)
     report = Report(place)
     report.created = not place.exists
-    if place.foreign:
-        report.warnings.append(
-            f"the log in {place.home} was not made here: what it holds (failures, labels, rules) counts from now on. "
-            "Delete the folder and run `init` again to start afresh"
-        )
+    if place.exists and not accepted(place.home):
+        report.warnings.append(_not_made_here(place))
     for _, harness in chosen:
         harness.planned(harness.path(place, user=user))  # refuses before anything is made
     init_home(place.home, now, allow_network=allow_network)
@@ -128,6 +126,23 @@ def init(
         found = sessions(place, [name for name, _ in chosen])
         report.counts = backfill(place, now=now, progress=progress, sources=found)
     return report
+
+
+def _not_made_here(place: Place) -> str:
+    """Where a log came from that another machine or another folder wrote, and what it may do."""
+    from projectmem_logs.tail import streams
+
+    try:
+        with open(f"{place.home}/project.json", encoding="utf-8") as file:
+            made = output.when(json.load(file)["created"])
+    except (OSError, ValueError, KeyError, TypeError):
+        made = "an unknown time"
+    count = len(list(streams(place.home)))
+    return (
+        f"the log in {place.home} was not made here: it came with the folder, or another machine writes it ({count} "
+        f"{'stream' if count == 1 else 'streams'}, begun {made}). Its failures and rules warn at most until this machine sees "
+        "them again or a person confirms them. Delete the folder and run `init` again to start afresh"
+    )
 
 
 def known(names: Iterable[str]) -> list[tuple[str, Harness]]:

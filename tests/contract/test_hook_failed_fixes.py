@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import pytest
 from projectmem_projections.memory import MemoryState
 from projectmem_projections.snapshot import Snapshot
 
 from projectmem import failures, record
+from projectmem.hook.widening import widened
 from projectmem.output import Paint
 from projectmem.replay import replay_log
 
@@ -127,3 +130,86 @@ def test_agents_read_that_the_fix_was_tried_and_failed(hooked: Any) -> None:
     tools.dispute(id, "it is another failure")
     assert tools.check(tool="Edit", input=given) == "allow"
     assert "this fix was tried" not in tools.failures()
+
+
+PART = "def total(n):\n    a = 1  # {}\n    return n + a\n".format("tok" + "en")
+
+
+def _patch(hooked: Any, old: str, new: str) -> dict[str, Any]:
+    hooked.calls += 1
+    text = f"*** Begin Patch\n*** Update File: src/app.py\n@@\n-{old}\n+{new}\n*** End Patch"
+    return {"tool_name": "apply_patch", "tool_input": {"input": text}, "tool_use_id": f"toolu_{hooked.calls}"}
+
+
+def _many(hooked: Any, old: str, new: str) -> dict[str, Any]:
+    hooked.calls += 1
+    given = {"file_path": str(hooked.root / "src/app.py"), "edits": [{"oldText": old, "newText": new}]}
+    return {"tool_name": "MultiEdit", "tool_input": given, "tool_use_id": f"toolu_{hooked.calls}"}
+
+
+@pytest.mark.parametrize("old_new", [("a = 1", "a = 7"), ("= 1 ", "= 10 "), ("a = 1  #", "a = 1 + 6  #")])
+def test_a_part_of_a_line_is_the_line_it_is_in(hooked: Any, old_new: tuple[str, str]) -> None:
+    """The fix failed as an edit of a few characters; a patch or an edit of the whole line is the same fix."""
+    old, new = old_new
+    (hooked.root / "src").mkdir()
+    (hooked.root / "src/app.py").write_text(PART)
+    hooked.run(TEST, ERROR)
+    assert apply(hooked, edit(hooked, old, new)) is None
+    hooked.run(TEST, ERROR)
+    assert apply(hooked, edit(hooked, new, old)) is None
+    assert (hooked.root / "src/app.py").read_text() == PART
+    line = PART.split("\n")[1]
+    for call in (
+        edit(hooked, line, line.replace(old, new)),
+        edit(hooked, line + "\n", line.replace(old, new) + "\n"),
+        _patch(hooked, line, line.replace(old, new)),
+        _many(hooked, old, new),
+        edit(hooked, old, new),
+    ):
+        said = hooked.before(call, "two")
+        assert said is not None, call
+        assert "this fix was tried and failed" in said["additionalContext"]
+    assert hooked.before(_patch(hooked, line, line.replace(old, new + "1")), "two") is None
+
+
+def test_a_file_written_anew_is_the_edit_that_it_makes(hooked: Any) -> None:
+    """The fix failed as an edit; the whole file with that change alone is the same fix, with one change more another."""
+    tried(hooked)
+    hooked.calls += 1
+    given = {"file_path": str(hooked.root / "src/app.py"), "content": NEW}
+    call = {"tool_name": "Write", "tool_input": given, "tool_use_id": f"toolu_{hooked.calls}"}
+    said = hooked.before(call, "two")
+    assert said is not None
+    assert "this fix was tried and failed" in said["additionalContext"]
+    (hooked.root / "src/app.py").write_text(NEW)
+    hooked.batch([(call, "The file has been updated.")], "two")
+    assert hooked.events("action.finished")[-1]["data"]["outcome"] == "ok"
+    (hooked.root / "src/app.py").write_text(OLD)
+    other = {**call, "tool_input": {**given, "content": NEW + "x = 1\n"}, "tool_use_id": "toolu_other"}
+    assert hooked.before(other, "three") is None
+    assert replay_log(str(hooked.home), root=str(hooked.root), verify=True).ok
+
+
+def test_a_text_that_is_there_twice_or_not_at_all_stays_as_it_is(tmp_path: Path) -> None:
+    """Which line is meant cannot be told; nor in a file that is too large, nor where every place is meant."""
+    path = tmp_path / "a.py"
+    path.write_text("x = a + a\ny = b\n")
+    for old, more in (("a", {}), ("c", {}), ("b", {"replace_all": True})):
+        given = {"file_path": str(path), "old_string": old, "new_string": "z", **more}
+        assert widened(str(tmp_path), ".", given, done=False) is given
+    given = {"file_path": str(path), "old_string": "b", "new_string": "z"}
+    assert widened(str(tmp_path), ".", given, done=False)["old_string"] == "y = b"
+    path.write_text("y = b\n" + "#" * (1 << 20))
+    assert widened(str(tmp_path), ".", given, done=False) is given
+
+
+def test_the_rest_of_a_line_is_recorded_without_its_secrets(hooked: Any) -> None:
+    """The proposal held none; the line on disk does."""
+    secret = "ghp_" + "a1B2" * 9
+    (hooked.root / "src").mkdir()
+    (hooked.root / "src/app.py").write_text(f"a = 1; token = '{secret}'\n")
+    apply(hooked, edit(hooked, "a = 1", "a = 2"))
+    assert "token" in hooked.events("action.finished")[-1]["data"]["text"]
+    segments = [path for path in (hooked.home / "log").rglob("*") if path.is_file()]
+    assert segments
+    assert not [path for path in segments if secret in path.read_text()]
