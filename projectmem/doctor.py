@@ -6,7 +6,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator
 
-from projectmem import clock
+from projectmem import clock, remembered
 from projectmem import place as places
 from projectmem.errors import ProjectmemError
 from projectmem.hook import health
@@ -40,6 +40,7 @@ def examine(start: str, *, now: int, fire: bool = True, every: bool = False) -> 
         yield from _contained("hooks fire", lambda: checks.fired(place))
     yield from _contained("log", lambda: _log(place, now))
     yield from _contained("recording", lambda: _recording(place))
+    yield from _contained("erasure", lambda: _erasure(place))
     yield from _contained("snapshot", lambda: _snapshot(place))
     yield from _contained("parity", lambda: _parity(place, every))
     yield from _contained("hook.log", lambda: _hook_log(place, now))
@@ -95,7 +96,10 @@ def _log(place: Place, now: int) -> Iterator[Check]:
     health.note(place.home, report.problems, now)
     for text in clock.of_report(report, now):
         yield Check("clock", NOTE, text)
-    if report.ok:
+    missing = remembered.lost(place.home, {p.stream for p in report.problems if p.kind != "torn"})
+    for text in missing:
+        yield Check("log", FAIL, text, remembered.WHAT_TO_DO)
+    if report.ok and not missing:
         yield Check("log", OK, f"{report.events} events verify")
         return
     for problem in report.problems[:20]:
@@ -130,6 +134,27 @@ def _recording(place: Place) -> Iterator[Check]:
         yield Check("recording", FAIL, f"the key of redaction marks: {exc}: nothing is recorded", advice)
     if not wrong and not stuck:
         yield Check("recording", OK, "locks, spool and key are there and can be used")
+
+
+def _erasure(place: Place) -> Iterator[Check]:
+    """An erasure that was begun and not finished, and whether its plan can still be read."""
+    from projectmem_logs import files
+    from projectmem_logs.fastjson import loads
+
+    from projectmem.forget import PLAN, pending
+
+    if not pending(place.home):
+        return
+    path = os.path.join(place.home, PLAN)
+    try:
+        plan = loads(files.read(path))
+        good = isinstance(plan, dict) and isinstance(plan["selector"], dict) and isinstance(plan["ids"], (dict, list))
+    except (ValueError, KeyError, RecursionError):
+        good = False
+    if good:
+        yield Check("erasure", FAIL, "an erasure was cut short", "run `projectmem forget --resume`")
+    else:
+        yield Check("erasure", FAIL, f"{path} is damaged: no erasure can go on", "remove it and ask for the erasure again")
 
 
 def _may_lock(place: Place, name: str) -> bool:
@@ -172,7 +197,7 @@ def _snapshot(place: Place) -> Iterator[Check]:
     except ProjectionError as exc:
         yield Check("snapshot", FAIL, str(exc), "run `projectmem rebuild`")
         return
-    behind = {stream: seq - cursor.get(stream, 0) for stream, seq in head.items() if seq != cursor.get(stream, 0)}
+    behind = {stream: seq - cursor.get(stream, 0) for stream, seq in head.items() if seq > cursor.get(stream, 0)}
     if behind:
         text = ", ".join(f"{count} events of {stream}" for stream, count in behind.items())
         yield Check("snapshot", NOTE, f"behind the log by {text}; the next call catches up")

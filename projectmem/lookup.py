@@ -31,7 +31,8 @@ def find_one(place: Place, wanted: str, only: Callable[[Event], bool] | None = N
     """
     text = wanted.strip().lower()
     if len(text) < SHORTEST or any(char not in "0123456789abcdef-" for char in text):
-        raise BadInputError(f"`{wanted}` is not an id: give at least {SHORTEST} characters of one, as `projectmem log` shows it")
+        shown = f"{wanted[:60]}…" if len(wanted) > 60 else wanted
+        raise BadInputError(f"`{shown}` is not an id: give at least {SHORTEST} characters of one, as `projectmem log` shows it")
     found = _meant(_scan(place, text, only))
     if not found:
         raise NotFoundError(f"no {what} with id `{text}` in {place.home}: see `projectmem failures --all` or `projectmem log`")

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _BASE = getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOINHERIT", 0)
 _FULLFSYNC = getattr(fcntl, "F_FULLFSYNC", None)  # macOS: fsync alone stops at the drive's cache
+PIPE_MAX = 1 << 26
 _WINDOWS = sys.platform == "win32"
 MANDATORY = fcntl is None  # whether a lock keeps others from reading and writing what is locked
 
@@ -132,10 +133,13 @@ def signature_of(fd: int) -> tuple[int, int, int, int]:
 
 
 def read(path: str, start: int = 0, size: int | None = None) -> bytes:
-    """`size` bytes from `start` (all that follow when None); shorter at the end of the file."""
+    """`size` bytes from `start` (all that follow when None; of a pipe, whose size is not known, at most PIPE_MAX); shorter at the
+    end of the file."""
     fd = os.open(path, os.O_RDONLY | _BASE)
     try:
-        want = max(0, (os.fstat(fd).st_size if size is None else start + size) - start)
+        status = os.fstat(fd)
+        whole = status.st_size if stat.S_ISREG(status.st_mode) else PIPE_MAX
+        want = max(0, (whole if size is None else start + size) - start)
         if start:
             os.lseek(fd, start, os.SEEK_SET)
         chunks = []

@@ -276,7 +276,7 @@ def find_event(home: str, id: str) -> Event | None:
     """
     want = id.strip().lower()
     if len(want) < SHORT_ID or not all(c in "0123456789abcdef-" for c in want):
-        raise EventError(f"{id!r} is not an event id: give at least {SHORT_ID} characters of its beginning or end")
+        raise EventError(f"{id[:60]!r} is not an event id: give at least {SHORT_ID} characters of its beginning or end")
     head, tail = b'"id":"' + want.encode(), want.encode() + b'","kind":"'
     found: dict[str, Event] = {}
     for stream in streams(home):

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from projectmem import caller, clock, output
+from projectmem import caller, clock, output, remembered
 from projectmem.cli import common
 from projectmem.cli.common import EXITS, EXITS_CHECKED, Json, Root
 from projectmem.errors import BadInputError
@@ -50,12 +50,16 @@ def verify(
             found = hold(place, kept, key)
     health.note(place.home, report.problems, common.now())
     erasures = _erasures(place.home)
-    ok = report.ok and all(one.ok for one in found) and not any(erasures.values())
+    missing = remembered.lost(place.home, {p.stream for p in report.problems if p.kind != "torn"})
+    ok = report.ok and all(one.ok for one in found) and not any(erasures.values()) and not missing
     if as_json:
         more = {"checkpoints": [{**_plain(one), "ok": one.ok} for one in found]} if kept else {}
-        common.emit({**_plain(report), "ok": ok, "home": place.home, "erasures": erasures, **more})
+        common.emit({**_plain(report), "ok": ok, "home": place.home, "erasures": erasures, "missing": missing, **more})
     else:
         _show(report, found, place.home)
+        for text in missing:
+            common.say(f"{common.paint()('red', 'CUT')}: {output.safe(text)}")
+            common.say(f"  what to do: {remembered.WHAT_TO_DO}")
         for text in clock.of_report(report, common.now()):
             common.say(f"clock: {output.safe(text)}")
         _show_erasures(erasures)

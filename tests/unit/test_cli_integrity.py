@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -72,6 +73,8 @@ def test_a_checkpoint_kept_in_a_file_shows_a_cut_tail(run: Cli, tmp_path: Path) 
     run.cut()
     run.cut()
     run.cut()
+    gate = Path.cwd() / ".git" / "projectmem" / "projections" / "gate.sqlite"
+    gate.unlink(missing_ok=True)  # which would remember
     assert run.json("verify")["ok"]
     found = run.json("verify", "--checkpoint", kept, code=1)
     assert not found["ok"] and found["checkpoints"][0]["state"] == "cut" and "problems" in found
@@ -154,3 +157,37 @@ def test_a_checkpoint_is_an_event_of_the_log(run: Cli) -> None:
     text = run("checkpoint")
     (event,) = run.json("log", "--kind", "checkpoint")
     assert event["data"]["size"] == 3 and event["data"]["streams"][0]["size"] == 3 and text.splitlines()[1] == "3"
+
+
+def test_a_cut_end_shows_against_what_the_gate_has_seen(run: Cli) -> None:
+    """Also where nothing is left of the segment: a chain alone cannot show it. After a rebuild the log is taken as it is."""
+    assert run.json("verify")["missing"] == []
+    run.cut()
+    found = run.json("verify", code=1)
+    assert not found["problems"] and "ends at record" in found["missing"][0]
+    assert "its end was cut" in run("verify", code=1) and "what to do" in run.out
+    assert "its end was cut" in run("doctor", "--no-fire", code=1)
+    (segment,) = Path.cwd().glob(".git/projectmem/log/*/*.jsonl")
+    kept = segment.read_bytes()
+    segment.write_bytes(b"")
+    assert "ends at record 0" in run("verify", code=1)
+    segment.write_bytes(kept)
+    run("rebuild")
+    assert run.json("verify")["missing"] == []
+
+
+def test_a_checkpoint_is_read_from_a_pipe(run: Cli, tmp_path: Path) -> None:
+    """As a shell's `<(command)` gives it."""
+    kept = tmp_path / "kept"
+    run("checkpoint", "--to", str(kept))
+    read, write = os.pipe()
+    os.write(write, kept.read_bytes())
+    os.close(write)
+    assert "checkpoint consistent" in run("verify", "--checkpoint", f"/dev/fd/{read}")
+    os.close(read)
+
+
+def test_an_id_that_is_none_is_not_echoed_whole(run: Cli) -> None:
+    """Five thousand characters are nobody's to read."""
+    run("prove", "x" * 5_000, code=USAGE)
+    assert len(run.err) < 400 and "xxx" in run.err

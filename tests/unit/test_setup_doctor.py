@@ -157,3 +157,10 @@ def test_folders_that_were_swept_away_cost_nothing(repo: Path) -> None:
     for name in ("locks", "spool", "quarantine"):
         shutil.rmtree(home / name)
     assert doctor.healthy(_examined(repo, fire=False))
+
+
+@pytest.mark.parametrize(("plan", "said"), [("{}", "is damaged"), ("[", "is damaged"), ('{"ids":[],"selector":{}}', "cut short")])
+def test_an_erasure_that_was_not_finished_is_found(repo: Path, plan: str, said: str) -> None:
+    """Its plan can be read or not: either way somebody has to do something."""
+    (repo / ".git" / "projectmem" / "erasure.json").write_text(plan)
+    assert said in _failed(_examined(repo, fire=False))
