@@ -107,10 +107,39 @@ def proposed(place: Place, text: str) -> Clause:
     """The clause that a decision's text says. Raises BadInputError that says why there is none."""
     from projectmem_gate.clauses import propose
 
-    clause, why = propose(text, marked_generated(place.root))
+    generated = marked_generated(place.root)
+    clause, why = propose(text, generated)
+    if clause is None and (quoted := _quoted(text)):
+        clause, why = propose(quoted, generated)
     if clause is None:
-        raise BadInputError(f"no rule can be read from `{text[:80]}`: {why}. Say it with --path, --command or --tool")
+        raise BadInputError(
+            f"no rule can be read from `{text[:80]}`: {why}. Write a command in backticks (in single quotes for the shell), "
+            "or say it with --path, --command or --tool"
+        )
     return clause
+
+
+def _quoted(text: str) -> str:
+    """*Never run git push --force* with the command in backticks, where its first word is a program; "" for all else."""
+    import re
+    import shutil
+
+    start = r"((?:do not|don't|never|must not) (?:run|execute|use) )"
+    said = re.fullmatch(start + r"([a-z][\w.+-]*(?: [^\s`,;]+)*)", text.strip().rstrip(" .!"), re.IGNORECASE)
+    if said is None:
+        return ""
+    words = said[2].split()
+    plain = not any(word.lower() in _PROSE for word in words)
+    return f"{said[1]}`{said[2]}`" if plain and (words[0] in _PROGRAMS or shutil.which(words[0])) else ""
+
+
+# Words of a sentence that goes on after the command; programs that need not be installed where the rule is made.
+_PROSE = frozenset(
+    "a an the and or nor if unless when while until before after only without on in at for to from with by here now as it".split()
+)
+_PROGRAMS = frozenset(
+    "git gh cargo curl wget go rm sudo terraform tofu kubectl helm aws gcloud docker npm make pip ssh scp rsync chmod dd".split()
+)
 
 
 def marked_generated(root: str) -> str:

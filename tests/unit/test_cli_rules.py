@@ -297,3 +297,25 @@ def test_explain_says_which_rule_spoke_and_where_it_comes_from(world: World) -> 
     assert "State: in force" in text
     world("rule", "clear", rule["id"], "--reason", "enough")
     assert ": enough" in world("explain", rule["id"])
+
+
+@pytest.mark.parametrize(
+    ("text", "pattern"),
+    [
+        ("never run git push --force", "git push --force"),
+        ("Do not use cargo", "cargo"),
+        ("do not use curl.", "curl"),
+        ("never run terraform apply", "terraform apply"),
+    ],
+)
+def test_a_command_needs_no_backticks_where_it_is_plain(world: World, text: str, pattern: str) -> None:
+    """Its first word is a program, and nothing but the command follows."""
+    world("rule", "add", text, "--yes")
+    assert world.json("rule", "list")[0]["pattern"] == pattern
+
+
+@pytest.mark.parametrize("text", ["never run git push on Fridays", "do not use foobarbaz", "never run the tests twice"])
+def test_where_it_is_not_the_message_says_how_to_write_it(world: World, text: str) -> None:
+    """A sentence that goes on, or a word that is no program."""
+    world("rule", "add", text, "--yes", code=USAGE)
+    assert "backticks" in world.err
