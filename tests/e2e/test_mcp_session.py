@@ -1,4 +1,4 @@
-"""The MCP session in the README, line by line with the SDK's client over stdio; and the Inspector as a second client."""
+"""The MCP session in projectmem/MCP.md, line by line with the SDK's client over stdio; and the Inspector as a second client."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ REPO = Path(__file__).resolve().parents[2]
 
 def session() -> list[tuple[str, dict[str, Any], str]]:
     """(tool, arguments, expected answer) of each call, in order."""
-    (block,) = re.findall(r"```mcp\n(.*?)```", (REPO / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    (block,) = re.findall(r"```mcp\n(.*?)```", (REPO / "projectmem" / "MCP.md").read_text(encoding="utf-8"), re.DOTALL)
     calls = re.split(r"^> ", block, flags=re.MULTILINE)[1:]
     return [
         (head.split(" ", 1)[0], json.loads(head.split(" ", 1)[1]), said.strip())
@@ -45,7 +45,7 @@ def command(tmp_path: Path) -> StdioServerParameters:
 
 
 @pytest.mark.slow
-def test_the_session_in_the_readme_goes_as_it_stands(command: StdioServerParameters) -> None:
+def test_the_session_on_the_page_goes_as_it_stands(command: StdioServerParameters) -> None:
     async def act() -> list[tuple[str, bool]]:
         async with Client(command) as client:
             answers = []
