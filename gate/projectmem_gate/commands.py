@@ -233,7 +233,7 @@ def _verbatim(args: Arguments, built: Built, roots: Roots, keep_dot: bool) -> li
 _SCRIPT_OPTIONS = ("-e", "-f", "-pe", "-ne", "-F", "-v", "--expression", "--file")
 
 
-_GIT_PATHS = ("add", "rm", "mv", "restore", "blame", "check-ignore", "apply")
+_GIT_PATHS = ("add", "rm", "mv", "restore", "blame", "check-ignore", "apply", "clone", "worktree")
 _NO_PATHS = ("gh", "docker", "kubectl", "curl", "npm", "pnpm", "yarn", "pip", "brew", "bd", "ssh", "find", "which", "tr")
 
 

@@ -268,6 +268,8 @@ def _toolchain(name: str, sub: str, flags: list[str]) -> Pairs | None:
         return [] if sub in ("test", "analyze", "lint", "check") else [("build", f"{name} build")] if sub == "build" else None
     if name == "node" and "--test" in flags:
         return []
+    if name in ("terraform", "tofu") and sub == "force-unlock":
+        return [("service", name)]
     if name in ("terraform", "tofu", "pulumi"):
         return (
             [("remote", name)]

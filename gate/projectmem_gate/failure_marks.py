@@ -28,11 +28,11 @@ MARKS: tuple[tuple[str, tuple[str, ...]], ...] = (
         "address already in use", "port is already allocated", "another process", "waiting for file lock",
         "text file busy", "is already in use by container", "timeout waiting to lock", "another instance of",
         "dpkg frontend lock", "lock file held by", "unable to lock", "could not lock", "state lock", "already running",
-        "is locked by", "another git process",
+        "is locked by", "another git process", "still in progress", "is not complete yet", "try again later", "retry later",
     )),
     ("timeout", (
         "timed out after", "execution timed out", "deadline exceeded", "timeoutexpired", "operation timed out",
-        "command timed out",
+        "command timed out", "timed out waiting", "exceeded its progress deadline",
     )),
     ("protected-resource", (
         "protected branch", "read-only file system", "gh006", "gh013", "hook declined", "is protected", "refusing to",
@@ -57,7 +57,7 @@ MARKS: tuple[tuple[str, tuple[str, ...]], ...] = (
         "invalid token", "expired token", "token has expired", "bad credentials", "auth login", "publickey",
         "operation not permitted", "eperm", "permissionerror", "not authenticated", "requires authentication", "forbidden",
         "must be authenticated", "401 unauthorized", "need auth", "be logged in", "active account", "required scopes",
-        "returned error: 401", "returned error: 403", " denied to ",
+        "sso token", "sso session", "returned error: 401", "returned error: 403", " denied to ",
     )),
     ("resource", (
         "no space left", "out of memory", "heap out of memory", "cannot allocate memory", "oomkilled",

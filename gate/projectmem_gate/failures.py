@@ -56,6 +56,8 @@ def classify(action: Action, output: str, exit_code: int | None, part: Part | No
         return "command-not-found"
     if not tested and "Traceback (most" not in text and any(m in telling for m in MISUSED):
         return "usage"
+    if ": unbound variable" in telling or ": parameter null or not set" in telling:
+        return "runtime"  # a shell's word about its environment, in the form of a compiler's
     if _compiled(name, text):
         # CMake tells over several lines what it is.
         return _marked(text.lower() if name == "cmake" else telling, only=("missing-dependency",)) or "build"
@@ -102,7 +104,7 @@ def _rest(name: str, part: Part | None, text: str, telling: str, exit_code: int 
             return "test"
         if any(w in words for w in ("build", "lint", "check", "compile", "typecheck", "vet", "fmt", "format", "tsc", "docs")):
             return "build"
-    if name in ("docker", "podman", "docker-compose") and part is not None and "build" in part.text.split()[1:4]:
+    if name in ("docker", "podman", "docker-compose") and part is not None and _builds_image(part.text.split()[1:4]):
         return "build"
     if crashed or name in _INTERPRETERS or "panic: " in text:
         return "runtime"
@@ -111,6 +113,11 @@ def _rest(name: str, part: Part | None, text: str, telling: str, exit_code: int 
     if name not in RUNNERS and any(g in _BUILDERS for g in groups(name)):
         return "build"
     return "runtime" if telling.strip() else "unknown"
+
+
+def _builds_image(words: list[str]) -> bool:
+    """`docker build`, `docker compose build`; not `docker run x build`."""
+    return "build" in words and not any(w in ("run", "exec") for w in words[: words.index("build")])
 
 
 def _marked(telling: str, only: tuple[str, ...] = ()) -> str:

@@ -20,6 +20,7 @@ from projectmem_gate.relevance import (
     mentions_name,
     names_own_program,
     reads_documents,
+    works_beside,
 )
 
 TYPE_CHECKING = False
@@ -58,6 +59,8 @@ def judge(
     cool = (cooldown or COOLED).get(record.cls)
     if cool is not None and now - record.at >= cool:
         return CHANGED, "the cool-down is over"
+    if reach.mends_itself(record):
+        return CHANGED, "it changed the files itself"
     gone = _still_absent(record, facts)
     if gone:
         return SAME, f"{basename(gone)} is still not there"
@@ -191,7 +194,9 @@ def _workspace(record: Record, kind: str, subject: str) -> str:
         return _outward(record, kind, subject)
     if kind != "edit":
         return f"{kind} {subject}".strip() + " since"
-    if (is_scratch(subject) or asks_elsewhere(record)) and not mentions(record, subject):
+    if asks_elsewhere(record) and not mentions(record, subject):
+        return ""
+    if is_scratch(subject) and not mentions(record, subject) and not works_beside(record, subject):
         return ""
     if record.cls == "build" and reach.is_foreign(record, subject) and not mentions(record, subject):
         return ""

@@ -137,6 +137,14 @@ def is_tool_call(record: Record) -> bool:
     return body[:2] in ('{"', "{}") and head[:1].isalpha()
 
 
+def mends_itself(record: Record) -> bool:
+    """Did it change the files that it complained of (a formatter as a hook), so that the next try tells? Not twice in a row."""
+    return record.identical < 2 and any(mark in f"{record.sig} {record.excerpt}".lower() for mark in _MENDS_ITSELF)
+
+
+_MENDS_ITSELF = ("files were modified by this hook", "file was modified by this hook")
+
+
 def is_same_task(record: Record, ran: str) -> bool:
     """Did only the failed work itself run, in some other way (`NODE_OPTIONS=... npm run build`)? That is a remedy, and no cure of
     it: memory and room are as short as before. For other classes a program may leave behind what it failed on."""

@@ -101,6 +101,14 @@ def is_scratch(path: str) -> bool:
     )
 
 
+def works_beside(record: Record, path: str) -> bool:
+    """Does the command run a program in the scratch folder of this path, so that the file may be one that it reads?"""
+    if not names_own_program(record):
+        return False
+    folder = path.rpartition("/")[0]
+    return any(is_scratch(p) and p.rpartition("/")[0] == folder for p in record.paths)
+
+
 def mentions(record: Record, path: str) -> bool:
     """Does the record name this path: among its paths, in its command, or in what it printed?"""
     if not path:
@@ -109,7 +117,9 @@ def mentions(record: Record, path: str) -> bool:
         return True
     name = basename(path)
     if len(name) < 3:
-        return False
+        if path[:1] != "/":
+            return False
+        name = path  # a short name says little, a whole path does
     return any(_has_name(text, name) for text in (record.text, record.sig, record.excerpt))
 
 

@@ -27,8 +27,15 @@ def failure(action: Action, cls: str, sig: str, code: int = 1, **rest: Any) -> R
     """The record of a call that failed a minute ago, with the facts that its event carries."""
     outcome = Outcome("failed", code, cls, sig, sig, 0 if len(action.parts) == 1 else -1)
     data = finished_draft({}, action, outcome, {}, at=NOW - MINUTE)["data"]
-    known = {"text": action.text, "family": action.parts[-1].family, "session": "s1", "facts": data["facts"], "exit": code}
-    return Record(action.key, "id", NOW - MINUTE, cls=cls, sig=sig, excerpt=sig, **(known | rest))
+    known = {
+        "excerpt": sig,
+        "text": action.text,
+        "family": action.parts[-1].family,
+        "session": "s1",
+        "facts": data["facts"],
+        "exit": code,
+    }
+    return Record(action.key, "id", NOW - MINUTE, cls=cls, sig=sig, **(known | rest))
 
 
 def verdict(action: Action, record: Record, *changes: tuple[str, str], session: str = "s1") -> str:
@@ -172,3 +179,88 @@ def test_a_remedy_is_no_cure(command: str, other: str, said: str) -> None:
     effects = [effect for part in call(other).parts for effect in part.effects]
     assert effects
     assert verdict(action, record, *effects) == said
+
+
+PRE_COMMIT = """trim trailing whitespace.................................................Failed
+- hook id: trailing-whitespace
+- exit code: 1
+- files were modified by this hook
+
+Fixing a.py
+"""
+
+
+@pytest.mark.parametrize("command", ["pre-commit run --all-files", "git commit -m x"])
+def test_what_mended_itself_is_tried_again(command: str) -> None:
+    """A hook that rewrote the files failed on what they were. Where the next run does so too, they fight."""
+    action = call(command)
+    outcome = judge(action, exit_code=1, output=PRE_COMMIT, is_error=True)
+    assert outcome.outcome == "failed"
+    first: dict[str, Any] = {"excerpt": outcome.excerpt, "dur_ms": 60_000}
+    assert verdict(action, failure(action, outcome.cls, outcome.signature, **first, identical=1)) == "allow"
+    runs: dict[str, Any] = {"identical": 2, "runs": [NOW - 2 * MINUTE, NOW - MINUTE], "ran_by": ["s1", "s1"]}
+    assert verdict(action, failure(action, outcome.cls, outcome.signature, **first, **runs)) == "ask"
+
+
+@pytest.mark.parametrize(
+    ("command", "error", "cls"),
+    [
+        ("gh run view 12 --log", "run 12 is still in progress; logs will be available when it is complete", "lock"),
+        ("kubectl rollout status deploy/web", "error: timed out waiting for the condition", "timeout"),
+        ("kubectl rollout status deploy/web", 'error: deployment "web" exceeded its progress deadline', "timeout"),
+        ("terraform apply", "Error: Error acquiring the state lock", "lock"),
+        ("aws s3 ls", "Error loading SSO Token: Token for default does not exist", "auth"),
+        ("./scripts/run.sh", "./scripts/run.sh: line 3: DB: unbound variable", "runtime"),
+        ("docker run img build", "panic: boom", "runtime"),
+        ("docker compose build web", "boom: bad", "build"),
+    ],
+)
+def test_what_needs_time_or_a_login(command: str, error: str, cls: str) -> None:
+    """What is under way, or was waited for in vain, is a matter of time; a token is one of a login."""
+    assert judge(call(command), exit_code=1, output=error, is_error=True).cls == cls
+
+
+def test_a_lock_is_released_by_its_own_tool() -> None:
+    """`terraform force-unlock` is what the error asks for."""
+    action = call("terraform apply")
+    record = failure(action, "lock", "Error: Error acquiring the state lock")
+    assert verdict(action, record) == "warn"
+    assert verdict(action, record, *call("terraform force-unlock -force 1b2c").parts[0].effects) == "allow"
+
+
+EXISTS = "fatal: destination path '/tmp/y' already exists and is not an empty directory."
+
+
+@pytest.mark.parametrize(
+    ("command", "error", "code", "first", "said"),
+    [
+        ("git clone https://example.org/u.git /tmp/y", EXISTS, 128, "rm -rf /tmp/y", "allow"),
+        ("git clone https://example.org/u.git /tmp/y", EXISTS, 128, "rm -rf /tmp/z", "warn"),
+        ("git worktree add ../w main", "fatal: '../w' already exists", 128, "rm -rf ../w", "allow"),
+        ("git worktree add /tmp/w main", "fatal: '/tmp/w' already exists", 128, "rm -rf /tmp/w", "allow"),
+        ("git worktree add /tmp/w main", "fatal: '/tmp/w' already exists", 128, "rm -rf /tmp/v", "warn"),
+        ("python /tmp/s.py", "KeyError: 'x'", 1, "echo '{}' > /tmp/data.json", "allow"),
+        ("python /tmp/a/s.py", "KeyError: 'x'", 1, "echo '{}' > /tmp/b/data.json", "warn"),
+        ("python s.py", "KeyError: 'x'", 1, "echo '{}' > /tmp/data.json", "warn"),
+        ("python s.py", "FileNotFoundError: [Errno 2] No such file or directory: '/tmp/d'", 1, "touch /tmp/d", "allow"),
+    ],
+)
+def test_paths_outside_the_project(command: str, error: str, code: int, first: str, said: str) -> None:
+    """A path that the call names or works beside counts wherever it lies, between two calls and in front of one."""
+    action = call(command)
+    outcome = judge(action, exit_code=code, output=error, is_error=True)
+    record = failure(action, outcome.cls, outcome.signature, code, paths=action.parts[-1].paths, excerpt=outcome.excerpt)
+    effects = [effect for part in call(first).parts for effect in part.effects]
+    assert verdict(action, record, *effects) == said
+    assert verdict(call(f"{first} && {command}"), record) == said
+
+
+def test_a_search_that_handed_on_nothing() -> None:
+    """`xargs` gives 123 where one of its runs gave an answer; where nothing was said, nothing failed."""
+    for command, output, outcome in (
+        ("rg -l foo | xargs ls", "", "ok"),
+        ("rg -l foo | xargs grep bar", "a: foo", "ok"),
+        ("rg -l foo | xargs ls", "ls: cannot access 'a': No such file or directory", "failed"),
+        ("ls | xargs false-positive-rate", "boom: bad", "failed"),
+    ):
+        assert judge(call(command), exit_code=123, output=output, is_error=True).outcome == outcome
