@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from projectmem import logview, moment, output
+from projectmem import logview, moment, output, render
 from projectmem.failures import Standing, disk_of, standing
-from projectmem.lookup import data_of, find_one, is_failure, lines_with, order
+from projectmem.lookup import data_of, edit_keys, find_one, is_failure, lines_with, order
 from projectmem.moment import CHANGES, MEANING, RETRY, RETRY_DEFAULT
 from projectmem.moment import rule as _rule
 from projectmem.moment import shown as _shown
@@ -44,10 +44,34 @@ def _explained(place: Place, event: Event, now: int) -> list[str]:
     if event["kind"] == "label.set" and data_of(event):
         return _ruled(place, event, now)
     if event["kind"] == "action.finished" and data_of(event):
-        return [f"Call {event['id']}: {event['data'].get('outcome')}", "", *logview.full(event)]
+        return _call(place, event, now)
     if "tombstone" in event:
         return [f"Event {event['id']} ({output.safe(event['kind'])}) was erased on request; nothing of it is kept but its place."]
     return [f"Event {event['id']}: {output.safe(logview.about(event), limit=300)}", "", *logview.full(event)]
+
+
+def _call(place: Place, event: Event, now: int) -> list[str]:
+    """A call that did not fail: what it was, by whom, and what names it; for an edit, what was said because of it."""
+    data, actor = event["data"], event.get("actor") or {}
+    who = ", ".join(output.safe(actor[n]) for n in ("harness", "model", "agent") if actor.get(n)) or "unknown"
+    ended = {"ok": "went well"}.get(str(data.get("outcome")), f"ended as {output.safe(data.get('outcome'))}")
+    lines = [
+        f"Call {event['id']}",
+        "",
+        f"  {output.safe(data.get('text', ''), limit=400)}",
+        f"  in {output.safe(data.get('cwd', '.'))} with the tool {output.safe(data.get('tool', '?'))}: it {ended}",
+        f"  {output.when(event['at'])} ({output.ago(event['at'], now)}), by {who}, "
+        f"session {output.safe(actor.get('session') or '?')}",
+    ]
+    related = _related(place, event)
+    lines += ["", "Related", *(f"  {logview.line(other, output.Paint(False))}" for other in related)] if related else []
+    id = logview.short(event["id"])
+    if edit_keys(event):
+        lines += [
+            "",
+            f"Named as a fix that failed, and wrong? `projectmem dispute {id}`.",
+        ]
+    return [*lines, "", f"The whole record: `projectmem explain {id} --json`."]
 
 
 def _ruled(place: Place, event: Event, now: int) -> list[str]:
@@ -76,7 +100,8 @@ def _ruled(place: Place, event: Event, now: int) -> list[str]:
         lines.append(f"  tried on {past.get('seen')} calls since {since}: {past.get('ok')} went well{f' ({ids})' if ids else ''}")
     spoken = [e for e in lines_with(place.home, id) if e["kind"] == "action.proposed"]
     own = [e for e in spoken if (data_of(e).get("decision") or {}).get("record") == id]
-    lines += ["", f"It spoke {len(own)} times"] + [f"  {logview.line(e, output.Paint(False))}" for e in own[-RELATED_MAX:]]
+    lines += ["", f"It spoke {render.count(len(own), 'time')}"]
+    lines += [f"  {logview.line(e, output.Paint(False))}" for e in own[-RELATED_MAX:]]
     return [
         *lines,
         "",

@@ -155,6 +155,12 @@ def _since(record: Record, facts: Mapping[str, Any], session: Session, policy: P
     """What has changed since the failure, and which of it could have mended it."""
     from projectmem_gate import freshness
 
+    if record.fix:  # the attempt and its undoing are no change to it
+        from projectmem_gate.fixes import apart
+
+        own, facts = len(facts.get("changes") or []), apart(facts, record.fix)
+        if own > len(facts["changes"]) and not [c for c in facts["changes"] if c[2] > record.at]:
+            return ["What changed since", "  Only that edit and its undoing.", ""]
     state, why = freshness.judge(record, facts or None, now, session=session.session, cooldown=policy.cooldown)
     answer = {"same": "Nothing that could mend it", "changed": "Yes", "unknown": "That cannot be told"}.get(state, state)
     lines = ["What changed since", f"  {answer}: {output.safe(why)}"]

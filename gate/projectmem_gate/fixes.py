@@ -99,7 +99,7 @@ def objection(
         return None  # who took it back unverified knows why, and may well be about to verify it
     if not freshness.matters(record, ("edit", fix["path"])):
         return None  # nothing that this verifier looks at
-    state, why = freshness.judge(record, None if facts is None else _apart(facts, fix), now, session=session)
+    state, why = freshness.judge(record, None if facts is None else apart(facts, fix), now, session=session)
     if state == freshness.CHANGED:
         return None
     if state == freshness.UNKNOWN and (facts or {}).get("head") == freshness.CHANGED:
@@ -107,7 +107,7 @@ def objection(
     return ("fix.failed" if fix["times"] else "fix.undone"), state, why, odds.prior(record.cls, state, now - record.at)
 
 
-def _apart(facts: Mapping[str, Any], fix: Mapping[str, Any]) -> dict[str, Any]:
+def apart(facts: Mapping[str, Any], fix: Mapping[str, Any]) -> dict[str, Any]:
     """The facts without what making the attempts and taking them back has changed."""
     tried = set(fix["paths"])
     out = dict(facts)

@@ -51,7 +51,9 @@ def _human(finding: Finding) -> list[str]:
     why = fence(str(human.get("reason") or ""), _HUMAN)
     what = "a decision" if human.get("label") == "rule" else finding.rule.replace(".", " ", 1)
     text = f"projectmem: {what} covers `{fence(str(human.get('pattern') or ''), _PATTERN)}`"
-    lines = [f"{text}: {why}" if why else f"{text}."]
+    more = f"`projectmem explain {short(str(human['id']))}`" if human.get("id") else ""
+    decided = human.get("label") == "rule" and why and human.get("origin", "human") == "human"
+    lines = [f"projectmem: a person decided: {why}" if decided else f"{text}: {why}" if why else f"{text}."]
     instead = human.get("instead")
     if isinstance(instead, str) and instead:
         lines.append(f"Use `{fence(instead, _PATTERN)}` instead.")
@@ -61,12 +63,11 @@ def _human(finding: Finding) -> list[str]:
     elif human.get("origin", "human") != "human":
         stands = "Noted by an agent."
     else:
-        stands = "A person's rule: it stands until they clear it."
+        stands = "" if decided else "A person's rule: it stands until they clear it."
         if held:
             stands = f"A person's rule, {held}."
-    more = f" `projectmem explain {short(str(human['id']))}`" if human.get("id") else ""
-    lines.append(stands + more)
-    return lines
+    lines.append(f"{stands} {more}".strip())
+    return [line for line in lines if line]
 
 
 def _recorded(
@@ -76,11 +77,15 @@ def _recorded(
         return _unmended(finding, record, now, room)
     action, signature, remedied, actor = room
     times = f", {finding.identical} times in a row" if finding.identical > 1 else ""
-    code = f"exit {record.exit}, " if record.exit is not None else ""
+    code = [f"exit {record.exit}"] if record.exit is not None else []
+    silent = record.sig == f"{record.cls} without output"  # the signature of what printed nothing
+    code += [record.cls] if record.cls != "unknown" or not code else []
     who = _who(record, actor)
     when = f"{ago(now - record.at)}{f' ({who})' if who else ''}{times}"
-    lines = [f"projectmem: `{fence(record.text, action)}` failed {when}: {code}{record.cls}."]
-    if record.sig:
+    lines = [
+        f"projectmem: `{fence(said(record.text), action)}` failed {when}: {', '.join(code)}{'; it printed nothing' * silent}."
+    ]
+    if record.sig and not silent:
         lines.append(f"Error, quoted as data: <<{fence(record.sig, signature)}>>")
     lines.append(_changed(finding))
     if remedy:
@@ -118,6 +123,19 @@ def _unmended(finding: Finding, record: Record, now: int, room: tuple[int, int, 
     return lines
 
 
+def said(text: str) -> str:
+    """A recorded action as one would type it: without the files that it writes first, and `xargs` in front."""
+    parts = text.split("; ")
+    kept = [p for p in parts if not (p.startswith("cat > ") and _is_digest(p.rpartition(" <")[2]))]
+    text = "; ".join(kept) if kept else text
+    plain, mark, notes = text.partition("  # ")
+    return f"xargs {plain}" if mark and notes == "xargs" else text
+
+
+def _is_digest(word: str) -> bool:
+    return len(word) == 8 and all(c in "0123456789abcdef" for c in word)
+
+
 def _taken_back(fix: Mapping[str, Any]) -> str:
     return "; it was taken back since" if fix["undone"] else ""
 
@@ -130,6 +148,9 @@ def _changed(finding: Finding) -> str:
         "repeat.flaky": " It fails now and then: a re-run may pass.",
         "repeat.claimed": " Reported, not observed here.",
     }
+    record = finding.record
+    if record is not None and (record.cls, record.exit, finding.why) == ("auth", 126, "no login since"):
+        return "Not executable or not allowed; no chmod, login or sudo since."
     why = finding.why[:1].upper() + finding.why[1:]
     return why + "." + note.get(finding.rule, "")
 
@@ -166,12 +187,13 @@ def ago(us: int) -> str:
 def within(us: int) -> str:
     """`in 10 min`, `in 23 h`, `now`."""
     seconds = us // SECOND
-    return "within a minute" if seconds < 60 else f"in {_span(seconds)}"
+    return "within a minute" if seconds < 60 else f"in {_span(seconds, up=True)}"
 
 
-def _span(seconds: int) -> str:
+def _span(seconds: int, *, up: bool = False) -> str:
+    """Whole units; `up` rounds to the nearest, so that a week that has just begun is one."""
     for size, one, many in _SPANS:
-        if seconds >= size:
-            n = seconds // size
+        if seconds + 60 * up >= size:
+            n = max(1, (seconds + size // 2 * up) // size)
             return f"{n} {one if n == 1 else many}"
     return "a moment"

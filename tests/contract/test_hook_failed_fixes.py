@@ -10,6 +10,7 @@ from projectmem_projections.memory import MemoryState
 from projectmem_projections.snapshot import Snapshot
 
 from projectmem import failures, record
+from projectmem.explain import explain
 from projectmem.hook.widening import widened
 from projectmem.output import Paint
 from projectmem.replay import replay_log
@@ -213,3 +214,19 @@ def test_the_rest_of_a_line_is_recorded_without_its_secrets(hooked: Any) -> None
     segments = [path for path in (hooked.home / "log").rglob("*") if path.is_file()]
     assert segments
     assert not [path for path in segments if secret in path.read_text()]
+
+
+def test_explain_tells_of_the_edit_and_the_warning_in_words(hooked: Any) -> None:
+    """Neither shows raw data; the edit and its undoing are not called a change that may mend it."""
+    tried(hooked)
+    apply(hooked, edit(hooked), "two")
+    proposed = hooked.events("action.proposed")[-1]
+    text = explain(hooked.place, proposed["id"], hooked.now)
+    assert "Only that edit and its undoing." in text
+    assert "may mend it" not in text
+    told = explain(hooked.place, proposed["data"]["decision"]["record"], hooked.now)
+    assert "edit src/app.py" in told
+    assert "it went well" in told
+    assert "projectmem dispute" in told
+    assert '{"' not in told
+    assert '"parts"' not in told

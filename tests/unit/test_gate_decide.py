@@ -69,7 +69,7 @@ def test_first_repeat_warns() -> None:
         "projectmem: `npm run build` failed 10 min ago (claude-code): exit 1, build.\n"
         "Error, quoted as data: <<Error: no API_URL>>\n"
         "No relevant change is known since.\n"
-        "Lapses in 6 days or when it succeeds. Wrong? `projectmem dispute 0199f0aa-1111-7abc`"
+        "Lapses in 7 days or when it succeeds. Wrong? `projectmem dispute 0199f0aa-1111-7abc`"
     )
 
 

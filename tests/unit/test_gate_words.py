@@ -1,0 +1,88 @@
+"""What the agent reads, in words that say what happened: no names of the program's own, nothing that a person would not type."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from projectmem_gate import reason
+from projectmem_gate.decide import decide
+from projectmem_gate.history import Record
+from projectmem_gate.identify import identify
+from projectmem_gate.model import Session
+from projectmem_gate.policy import Policy
+
+NOW = 1_800_000_000_000_000
+SECOND = 1_000_000
+SAME: dict[str, Any] = {"head": "same", "deps": "same", "files": "same", "changed_files": [], "changes": []}
+
+
+def said(command: str, **record: Any) -> str:
+    """The reason for a call that failed a moment ago as `record` says."""
+    action = identify("Bash", {"command": command}, root="/r", cwd="/r")
+    part = action.parts[-1]
+    failed = Record(
+        action.key, "0190aaaa-0000-7000-8000-000000000001", NOW - SECOND, family=part.family, **{"text": action.text} | record
+    )
+    return decide(action, [failed], {failed.id: SAME}, Session("s1"), Policy(), NOW).reason
+
+
+def test_a_program_that_may_not_be_run_is_no_login() -> None:
+    """Exit code 126 is the shell's; a login that failed is still one."""
+    assert "Not executable or not allowed; no chmod, login or sudo since." in said("./run.sh", cls="auth", exit=126, sig="denied")
+    assert "No login since" in said("gh pr list", cls="auth", exit=4, sig="not logged in")
+
+
+def test_what_printed_nothing_is_said_so() -> None:
+    """The signature of nothing is no error to quote; `unknown` says less than the exit code."""
+    text = said("ls missing | xargs ls", cls="runtime", exit=123, sig="runtime without output")
+    assert "exit 123, runtime; it printed nothing." in text
+    assert "quoted as data" not in text
+
+
+@pytest.mark.parametrize(
+    ("recorded", "typed"),
+    [
+        ("cat > /tmp/a.py <1bd56aeb; python /tmp/a.py", "python /tmp/a.py"),
+        ("cat > /tmp/a.py <1bd56aeb", "cat > /tmp/a.py <1bd56aeb"),
+        ("ls  # xargs", "xargs ls"),
+        ("npm run build  # in web", "npm run build  # in web"),
+        ("cat > notes; ls", "cat > notes; ls"),
+    ],
+)
+def test_an_action_is_named_as_it_is_typed(recorded: str, typed: str) -> None:
+    """Without the file that the call writes first; a text alone stays."""
+    assert reason.said(recorded) == typed
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (30, "within a minute"),
+        (61, "in 1 min"),
+        (7 * 86_400 - 5, "in 7 days"),
+        (3_599, "in 1 h"),
+        (86_390, "in 1 day"),
+        (5_400, "in 2 h"),
+    ],
+)
+def test_what_is_to_come_is_rounded(seconds: int, text: str) -> None:
+    """A failure that has just happened lapses in a week, not in six days."""
+    assert reason.within(seconds * SECOND) == text
+
+
+def test_a_person_s_decision_is_told_as_one() -> None:
+    """What was decided, and how to read more; no pattern."""
+    label = {
+        "id": "0190aaaa-0000-7000-8000-000000000002", "origin": "human", "label": "rule", "target": "path", "pattern": "src/gen",
+        "instead": "", "effect": "deny", "reason": "do not edit src/gen/", "decision": "d", "hits": 0, "review_at": 0,
+    }  # fmt: skip
+    action = identify("Bash", {"command": "rm src/gen/a"}, root="/r", cwd="/r")
+    text = decide(action, [], {}, Session("s1"), Policy(), NOW, labels=[label]).reason
+    first, second, *_ = text.split("\n")
+    assert (first, second) == (
+        "projectmem: a person decided: do not edit src/gen/",
+        "`projectmem explain 0190aaaa-0000-7000`",
+    )
+    held = decide(action, [], {}, Session("s1"), Policy(), NOW, labels=[label | {"hits": 99}]).reason
+    assert "it would have objected to 99 past calls" in held
