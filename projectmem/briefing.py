@@ -182,7 +182,8 @@ def _issue(s: Summaries, issue: str, now: int) -> Lines:
     (head,) = _issues(s, "issue = $1", [issue])
     about = _newest(s, "records", "issue = $1 AND kind IN ('attempt', 'fix', 'hypothesis')", [issue])
     state = "open" if head["open"] else f"closed {render.ago(head['closed_at'], now)}"
-    tried = f"{head['attempts']} attempts, {head['failed_attempts']} failed, {head['fixes']} fixes"
+    tried = f"{render.count(head['attempts'], 'attempt')}, {head['failed_attempts']} failed"
+    tried += f", {render.count(head['fixes'], 'fix', 'fixes')}"
     facts = f"{state}; opened {render.ago(head['opened_at'], now)}; {tried}"
     title = f"- {_text(head['title'])} ({facts}) [{render.short(head['id'])}]"
     lines: Lines = {"issue": [title], "fix": [], "attempt": [], "hypothesis": []}
@@ -247,7 +248,8 @@ def _counts(s: Summaries, span: list[int]) -> list[str]:
     lines = []
     if calls["n"]:
         cited = f"{render.short(calls['first'])}..{render.short(calls['last'])}"
-        lines.append(f"- {calls['n']} calls of {calls['sessions']} sessions, {calls['failed']} failed [{cited}]")
+        seen = f"{render.count(calls['n'], 'call')} of {render.count(calls['sessions'], 'session')}"
+        lines.append(f"- {seen}, {calls['failed']} failed [{cited}]")
     if gate["last"]:
         told = f"{gate['warned']} warned, {gate['refused']} refused, {gate['heeded']} of these not repeated"
         lines.append(f"- gate: {told} [{render.short(gate['last'])}]")
@@ -297,7 +299,7 @@ def _record(row: Row, now: int) -> str:
 
 def _open_issue(row: Row, now: int) -> str:
     state = "open" if row["open"] else f"closed {render.ago(row['closed_at'], now)}"
-    return f"- {_text(row['title'])} ({state}, {row['attempts']} attempts) [{render.short(row['id'])}]"
+    return f"- {_text(row['title'])} ({state}, {render.count(row['attempts'], 'attempt')}) [{render.short(row['id'])}]"
 
 
 def _label(row: Row, now: int) -> str:

@@ -51,8 +51,8 @@ def inline(text: str, limit: int = LINE_MAX) -> str:
 
 
 def count(number: int, noun: str, many: str = "") -> str:
-    """`1 event`, `2 events`; `many` where the plural is not the noun with an s."""
-    return f"{number} {noun if number == 1 else many or noun + 's'}"
+    """`1 event`, `2,000 events`; `many` where the plural is not the noun with an s."""
+    return f"{number:,} {noun if number == 1 else many or noun + 's'}"
 
 
 def ago(at: int, now: int) -> str:

@@ -15,6 +15,7 @@ from projectmem_gate.model import ALLOW, VERDICTS, Action, Decision, Session
 from projectmem_gate.policy import Policy
 
 from projectmem import output
+from projectmem.render import count
 
 MINUTE = 60_000_000
 Input = dict[str, Any]
@@ -105,13 +106,13 @@ def _changes(given: Input, odds: int) -> Iterator[tuple[str, str, Any]]:
             yield what, "record", lambda r: _with(r, dur_ms=least)
     who, times = given["session"].session or "one", policy.ask_after
     yield (
-        f"this session itself had run into it {times} times in a row",
+        f"this session itself had run into it {count(times, 'time')} in a row",
         "record",
         lambda r: _with(r, ran_by=[who] * times, runs=[r.at - i for i in range(times)][::-1], session=r.session),
     )
     if len(record.runs) < policy.deny_after:
         yield (
-            f"it had failed alike {policy.deny_after} times in a row (it did {len(record.runs)} times)",
+            f"it had failed alike {count(policy.deny_after, 'time')} in a row (it did {count(len(record.runs), 'time')})",
             "record",
             lambda r: _with(r, runs=[r.at - i for i in range(policy.deny_after)][::-1], ran_by=["?"] * policy.deny_after),
         )

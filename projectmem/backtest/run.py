@@ -13,6 +13,7 @@ from projectmem_gate.policy import DEFAULT, Policy
 from projectmem.backtest.formats import read
 from projectmem.backtest.model import Problems
 from projectmem.backtest.runner import Summary, replay
+from projectmem.render import count
 
 
 def run_backtest(
@@ -72,7 +73,8 @@ def render(summary: Summary) -> str:
     """The summary as text: calls, outcomes, verdicts, rules, speed, problems."""
     rate = summary.calls / summary.seconds if summary.seconds else 0
     rows = [
-        f"{summary.calls:,} calls in {summary.repositories:,} repositories, {summary.judged:,} judged, "
+        f"{count(summary.calls, 'call')} in {count(summary.repositories, 'repository', 'repositories')}, "
+        f"{summary.judged:,} judged, "
         f"in {summary.seconds:.1f} s ({rate:,.0f} calls a second)",
         _row("outcomes", summary.outcomes),
         _row("failures by class", summary.classes),
@@ -81,9 +83,9 @@ def render(summary: Summary) -> str:
         _row("spoken before", {f"{outcome or 'unknown'} ({verdict})": n for (verdict, outcome), n in summary.spoken.items()}),
     ]
     if summary.unparsed:
-        rows.append(f"{summary.unparsed:,} calls could not be parsed and were matched verbatim")
+        rows.append(f"{count(summary.unparsed, 'call')} could not be parsed, matched verbatim")
     if summary.problems.count:
-        rows.append(f"{summary.problems.count:,} problems:")
+        rows.append(f"{count(summary.problems.count, 'problem')}:")
         rows += [f"  {message}" for message in summary.problems.messages]
         if summary.problems.count > len(summary.problems.messages):
             rows.append(f"  and {summary.problems.count - len(summary.problems.messages):,} more")

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from projectmem import caller, clock, output, remembered
+from projectmem import caller, clock, output, remembered, render
 from projectmem.cli import common
 from projectmem.cli.common import EXITS, EXITS_CHECKED, Json, Root
 from projectmem.errors import BadInputError
@@ -70,7 +70,8 @@ def verify(
 def _show(report: Any, found: list[Any], home: str) -> None:
     paint = common.paint()
     state = paint("green", "whole") if report.ok else paint("red", "DAMAGED")
-    common.say(f"log {state}: {report.events} events in {len(report.streams)} streams, {output.safe(home)}")
+    held = f"{render.count(report.events, 'event')} in {render.count(len(report.streams), 'stream')}"
+    common.say(f"log {state}: {held}, {output.safe(home)}")
     for problem in report.problems:
         where = f"{problem.stream}/{problem.segment} at byte {problem.offset}"
         common.say(f"  {output.safe(problem.kind)}: {output.safe(where)}: {output.safe(problem.detail)}")
@@ -95,10 +96,10 @@ def _erasures(home: str) -> dict[str, Any]:
 def _show_erasures(found: dict[str, Any]) -> None:
     paint = common.paint()
     if found["pending"] or found["unfinished"]:
-        text = f"an erasure was cut short ({found['unfinished']} events still hold their payload)"
+        text = f"an erasure was cut short ({render.count(found['unfinished'], 'payload')} still there)"
         common.say(f"{paint('red', text)}: run `projectmem forget --resume`")
     if found["unasked"]:
-        text = f"{len(found['unasked'])} events were erased without a request on record"
+        text = f"erased without a request on record: {render.count(len(found['unasked']), 'event')}"
         common.say(f"{paint('red', text)}: {', '.join(output.safe(id) for id in found['unasked'][:5])}")
 
 
@@ -150,9 +151,8 @@ def checkpoint(
         shown = {"event": event["id"], "root": event["data"]["root"], "size": event["data"]["size"], "checkpoints": rows}
         common.emit({**shown, "text": text, "to": to, "key": public.text() if public else ""})
         return
-    common.say(
-        text.rstrip("\n") if not to else f"sealed {event['data']['size']} events in {len(notes)} streams: {output.safe(to)}"
-    )
+    sealed = f"sealed {render.count(event['data']['size'], 'event')} in {render.count(len(notes), 'stream')}"
+    common.say(text.rstrip("\n") if not to else f"{sealed}: {output.safe(to)}")
     if public is not None:
         common.note(f"signed; to check it elsewhere: projectmem verify --checkpoint ... --key '{public.text()}'")
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from projectmem import output
+from projectmem import output, render
 from projectmem.cli import common
 from projectmem.cli.common import EXITS_CHECKED, Json, Root
 from projectmem.hook import health
@@ -58,6 +58,8 @@ def repair(
         elif not steps and report.ok:
             common.say("the log is whole, there is nothing to repair")
         if not report.ok and (do or not steps):
-            common.say(f"{len(report.problems)} problem(s) are left that only a backup can mend: `projectmem verify` names them")
+            common.say(
+                f"only a backup can mend {render.count(len(report.problems), 'problem')}: `projectmem verify` has the names"
+            )
     if failed or not report.ok or (steps and not do):
         common.leave(1)

@@ -27,6 +27,7 @@ from projectmem.hook.payload import OUTCOME_OPEN, Payload
 from projectmem.hook.state import identified, open_state, redactor
 from projectmem.importers.earlier import Earlier
 from projectmem.place import Place
+from projectmem.render import count
 from projectmem.writing import append
 
 Call = dict[str, Any]
@@ -58,9 +59,9 @@ class Counts:
             return "no earlier sessions of this repository to read"
         more = [f"{self.known} already known"] if self.known else []
         more += [f"{self.unfinished} without a result"] if self.unfinished else []
-        more += [f"{self.damaged} lines that could not be read"] if self.damaged else []
+        more += [f"{count(self.damaged, 'line')} that could not be read"] if self.damaged else []
         return (
-            f"read {self.calls} tool calls of {self.sessions} earlier sessions: {self.recorded} recorded, "
+            f"read {count(self.calls, 'tool call')} of {count(self.sessions, 'earlier session')}: {self.recorded} recorded, "
             f"{self.failed} of them failed" + (f" ({', '.join(more)})" if more else "")
         )
 

@@ -136,7 +136,7 @@ def test_about_an_issue(hooked: Any) -> None:
         )["id"]
     text = brief(hooked, "aaaaaaaa")
     assert text == brief(hooked, "aaaaaaaa")
-    assert "elsewhere" not in text and "1 attempts, 1 failed, 1 fixes" in text and "closed" in text
+    assert "elsewhere" not in text and "1 attempt, 1 failed, 1 fix" in text and "closed" in text
     lines = [line for line in text.splitlines() if line.startswith("- ")]
     assert len(lines) == 4
     for words in ("renew the cookie", "clear the cache", "Login loops"):

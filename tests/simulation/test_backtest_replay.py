@@ -93,7 +93,7 @@ def test_the_summary_says_what_was_found(tmp_path: Path) -> None:
     path = tmp_path / "s.jsonl"
     path.write_text(json.dumps(step(1, "npm run build", BUILD, **FAIL)) + "\nnot json\n")
     text = render(run_backtest([path], "steps", progress=io.StringIO()))
-    assert "1 calls in 1 repositories, 1 judged" in text
+    assert "1 call in 1 repository, 1 judged" in text
     assert "outcomes:           failed 1" in text
     assert "s.jsonl:2: not JSON" in text
 

@@ -293,7 +293,7 @@ def test_explain_says_which_rule_spoke_and_where_it_comes_from(world: World) -> 
         assert line in text
     text = world("explain", rule["id"])
     assert f"made from: it covers `npm install a` ({id})" in text
-    assert "It spoke 1 times" in text
+    assert "It spoke 1 time" in text
     assert "State: in force" in text
     world("rule", "clear", rule["id"], "--reason", "enough")
     assert ": enough" in world("explain", rule["id"])

@@ -59,7 +59,7 @@ def test_a_warning_is_told_whole() -> None:
     [
         ({"origin": "import"}, {}, Policy(), "the hook itself had seen it fail (it was imported) and"),
         ({"dur_ms": 90_000}, {"files": "unknown"}, Policy(), "once if it were known that nothing changed (files)"),
-        ({"dur_ms": 90_000}, {}, Policy(), "deny the call if it had failed alike 3 times in a row (it did 1 times) and"),
+        ({"dur_ms": 90_000}, {}, Policy(), "deny the call if it had failed alike 3 times in a row (it did 1 time) and"),
         (
             {"dur_ms": 90_000, "runs": [NOW - 70 * S, NOW - 65 * S, NOW - 60 * S], "ran_by": ["s0"] * 3},
             {},

@@ -361,7 +361,7 @@ def test_an_erasure_that_was_only_asked_for_is_carried_out(world: World) -> None
     data = {"selector": "event", "ids": [note["id"]], "reason": "", "calls": []}
     LogStore(str(world.home)).append([{"kind": "erasure.requested", "actor": {"origin": "human"}, "data": data}], now=99)
     assert erasing.unfinished(str(world.home)) == 1
-    assert "1 events still hold their payload" in world("verify", code=1)
+    assert "1 payload still there" in world("verify", code=1)
     done = world.json("forget", "--resume")
     assert done["ok"] and world.holding() == [] and erasing.unfinished(str(world.home)) == 0
     assert world.json("forget", "--resume") == {"applied": False, "pending": False}
