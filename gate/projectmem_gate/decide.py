@@ -153,9 +153,8 @@ def _repairs(part: Part) -> bool:
         if names[:1] == ["projectmem"]:
             return True
         launched = names[:1] and names[0] in ("uv", "uvx", "pipx", "python", "python3", "sudo", "env", "command")
-        if launched and "projectmem" in [
-            n for n, w in zip(names[1:], words[1:], strict=True) if "/" not in w or w.endswith("/projectmem")
-        ]:
+        own = [n for n, w in zip(names[1:], words[1:], strict=True) if "/" not in w or w.endswith("/projectmem")]
+        if launched and ("projectmem" in own or (words[1:2] == ["-m"] and own[1:2] and own[1].startswith("projectmem."))):
             return True
     return False
 

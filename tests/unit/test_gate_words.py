@@ -86,3 +86,21 @@ def test_a_person_s_decision_is_told_as_one() -> None:
     )
     held = decide(action, [], {}, Session("s1"), Policy(), NOW, labels=[label | {"hits": 99}]).reason
     assert "it would have objected to 99 past calls" in held
+
+
+def test_our_own_command_passes_as_a_module_too() -> None:
+    """A rule against `python` does not stand in the way of the repair; a script of a like name is not ours."""
+    label = {
+        "id": "0190aaaa-0000-7000-8000-000000000002", "origin": "human", "label": "rule", "target": "command",
+        "pattern": "python", "instead": "", "effect": "deny", "reason": "use uv", "decision": "d", "hits": 0, "review_at": 0,
+    }  # fmt: skip
+    for command, verdict in (
+        ("python -m projectmem.cli failures", "allow"),
+        ("python3 -m projectmem doctor", "allow"),
+        ("python projectmem.py", "deny"),
+        ("python -m projectmemory.cli", "deny"),
+        ("python -m venv projectmem.cli", "deny"),
+    ):
+        action = identify("Bash", {"command": command}, root="/r", cwd="/r")
+        got = decide(action, [], {}, Session("s1"), Policy(), NOW, labels=[label])
+        assert (command, got.verdict) == (command, verdict)
