@@ -177,11 +177,14 @@ def _by_record(
     exact = record.key == action.key
     if state == freshness.CHANGED:
         return None
-    guarded, silent = (False, all(p.trivial or _ignored(action, i) for i, p in enumerate(action.parts)))
+    ignored = record.facts.get("ignored") is True  # it failed in a call that did not mind: once more it may not be meant
+    guarded = silent = action.ignores(action.key)
     if not exact and not near:
-        guarded, silent = _in_chain(action, record)
+        guarded, silent = _in_chain(action, record, ignored)
+    elif ignored:
+        silent = False
     guarded = guarded or _waits_first(action, record)
-    if (silent and action.joins) or _another_look(action, record, session) or _has_longer(action, record):
+    if silent or _another_look(action, record, session) or _has_longer(action, record):
         return None
     identical, flaky = _own_history(record, facts or {})
     chance = odds.estimate(record, state, now, identical=identical, retried=(facts or {}).get("retried"))
@@ -281,7 +284,7 @@ def _cap(record: Record, state: str, policy: Policy, now: int, *, flaky: bool, g
     return DENY, "repeat"
 
 
-def _in_chain(action: Action, record: Record) -> tuple[bool, bool]:
+def _in_chain(action: Action, record: Record, ignored: bool) -> tuple[bool, bool]:
     """(guarded by `||`, not to be spoken of) for a record of one part of a chain: mended by an earlier part, or ignored."""
     guarded = silent = True
     for i, part in enumerate(action.parts):
@@ -289,7 +292,7 @@ def _in_chain(action: Action, record: Record) -> tuple[bool, bool]:
             continue
         before = [effect for earlier in action.parts[:i] for effect in earlier.effects]
         guarded = guarded and action.joins[i : i + 1] == ("||",)
-        silent = silent and (_ignored(action, i) or any(freshness.matters(record, effect) for effect in before))
+        silent = silent and ((action.ignored(i) and not ignored) or any(freshness.matters(record, effect) for effect in before))
     return guarded, silent
 
 
@@ -299,11 +302,6 @@ def _waits_first(action: Action, record: Record) -> bool:
         return False
     first = next((i for i, p in enumerate(action.parts) if p.key == record.key), 0)
     return any(p.text.startswith("sleep ") for p in action.parts[:first])
-
-
-def _ignored(action: Action, index: int) -> bool:
-    """Does the caller not mind this part failing (`... || true`)?"""
-    return action.joins[index : index + 1] == ("||",) and all(p.trivial for p in action.parts[index + 1 : index + 2])
 
 
 def _own_history(record: Record, facts: Mapping[str, Any]) -> tuple[int, bool]:

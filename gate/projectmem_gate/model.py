@@ -174,6 +174,24 @@ class Action(Value):
         said = [p.limit for p in self.parts if not p.trivial and p.limit]
         return min([limit for limit in said if limit > 0], default=min(said, default=0))
 
+    def ignores(self, key: str) -> bool:
+        """Does the caller not mind that the part with this key fails (`... || true`)? Of the whole call: any."""
+        indexes = [i for i, p in enumerate(self.parts) if p.key == key] or range(len(self.parts))
+        return all(self.parts[i].trivial or self.ignored(i) for i in indexes) and bool(self.joins)
+
+    def ignored(self, index: int) -> bool:
+        """Is nothing but a word or two behind the `||` after this part? `|| exit 1` and `|| false` pass the failure on."""
+        behind = self.parts[index + 1 :]
+        if self.joins[index : index + 1] != ("||",) or not all(p.trivial for p in behind[:1]):
+            return False
+        for part in behind:
+            if not part.trivial:
+                break
+            name, _, code = part.text.partition(" ")
+            if name == "false" or (name in ("exit", "return") and code.strip() != "0"):
+                return False
+        return True
+
 
 class Outcome(Value):
     """What became of a call.

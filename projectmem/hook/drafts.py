@@ -67,7 +67,7 @@ def finished_draft(
         "signature": outcome.signature,
         "excerpt": outcome.excerpt[:MAX_EXCERPT],
         "duration_ms": _int_or_none(call.get("duration_ms")),
-        "facts": {**facts, **_limit(action, outcome, failed_key)} if failed else {},
+        "facts": {**facts, **_terms(action, outcome, failed_key)} if failed else {},
         "as_of": dict(as_of) if as_of is not None else None,
         "turn": _turn(call),
         "source": source,
@@ -77,10 +77,11 @@ def finished_draft(
     return _draft("action.finished", at, call, origin, causes, data)
 
 
-def _limit(action: Action, outcome: Outcome, key: str) -> dict[str, int]:
-    """The limit of a call whose time ran out, -1 in the background: another try may get longer."""
+def _terms(action: Action, outcome: Outcome, key: str) -> dict[str, Any]:
+    """On what terms the call failed, where these matter: its limit where its time ran out (-1 in the background: another try may
+    get longer), and that it did not mind (`... || true`)."""
     limit = action.limit(key) if outcome.cls == "timeout" else 0
-    return {"limit": limit} if limit else {}
+    return {**({"limit": limit} if limit else {}), **({"ignored": True} if action.ignores(key) else {})}
 
 
 def _verified(call: Mapping[str, Any], action: Action, outcome: Outcome, culprit: Part | None) -> dict[str, Any]:

@@ -264,3 +264,25 @@ def test_a_search_that_handed_on_nothing() -> None:
         ("ls | xargs false-positive-rate", "boom: bad", "failed"),
     ):
         assert judge(call(command), exit_code=123, output=output, is_error=True).outcome == outcome
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "said"),
+    [
+        ("pytest tests/a.py", "pytest tests/a.py || true", "allow"),
+        ("pytest tests/a.py", "pytest tests/a.py || echo FAILED", "allow"),
+        ("pytest tests/a.py", "pytest tests/a.py || exit 0", "allow"),
+        ("pytest tests/a.py", "pytest tests/a.py || exit 1", "ask"),
+        ("pytest tests/a.py", "pytest tests/a.py || exit", "ask"),
+        ("pytest tests/a.py", "pytest tests/a.py || return 2", "ask"),
+        ("pytest tests/a.py", "pytest tests/a.py || false", "ask"),
+        ("pytest tests/a.py", "pytest tests/a.py || { echo FAILED; exit 1; }", "ask"),
+        ("pytest tests/a.py || true", "pytest tests/a.py || true", "warn"),
+        ("pytest tests/a.py || true", "pytest tests/a.py || echo FAILED", "warn"),
+        ("pytest tests/a.py || true", "pytest tests/a.py", "ask"),
+    ],
+)
+def test_who_does_not_mind(first: str, second: str, said: str) -> None:
+    """A call that does not mind its failure is let be, until it failed so itself; one that passes the failure on minds."""
+    record = failure(call(first), "test", "FAILED tests/a.py::test_a", dur_ms=60_000)
+    assert verdict(call(second), record) == said
