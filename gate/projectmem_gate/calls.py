@@ -64,6 +64,16 @@ def mcp_name(tool: str) -> tuple[str, str]:
     return "", tool[4:] if tool.startswith("mcp_") else tool
 
 
+def file_tool(tool: str, fields: dict[str, Any]) -> str:
+    """`edit` or `write` of an MCP tool that does what the harness's own does, to a file named by its full path; "" for others."""
+    name, path = mcp_name(tool)[1], fields.get("path")
+    if not isinstance(path, str) or not path.startswith("/") or fields.get("dryRun") is True or fields.get("dry_run") is True:
+        return ""
+    if name == "write_file" and isinstance(fields.get("content"), str):
+        return "write"
+    return "edit" if name == "edit_file" and isinstance(fields.get("edits"), list) and fields["edits"] else ""
+
+
 def mcp_part(tool: str, fields: Any, escalated: bool, sha: str = "") -> Part:
     """An MCP call: server, tool, arguments."""
     server, name = mcp_name(tool)

@@ -98,11 +98,15 @@ def _identify(tool: str, tool_input: Any, roots: Roots, cwd: str, sha: str) -> A
             return _limited(_shell(tool, command, roots, here, away, trimmed), tools.limit(fields))
         kind = "other"
     parts: list[Part] = []
+    if kind == "mcp" and (local := calls.file_tool(tool, fields)):
+        parts = file_calls.parts_of(local, fields, roots, cwd, away, trimmed)
+        parts = parts if all(path[:1] not in ("/", "~", "?") for part in parts for path in part.paths) else []
+        kind = local if parts else kind
     if kind == "mcp":
         parts = [calls.mcp_part(tool, tool_input, away, trimmed)]
     elif kind == "fetch" and tools.text(fields, tools.URL):
         parts = [calls.fetch_part(fields, away)]
-    elif kind in ("edit", "write", "patch", "notebook"):
+    elif not parts and kind in ("edit", "write", "patch", "notebook"):
         parts = file_calls.parts_of(kind, fields, roots, cwd, away, trimmed)
         kind = {"notebook": "edit"}.get(kind, kind)
     elif kind == "code":

@@ -230,3 +230,15 @@ def test_explain_tells_of_the_edit_and_the_warning_in_words(hooked: Any) -> None
     assert "projectmem dispute" in told
     assert '{"' not in told
     assert '"parts"' not in told
+
+
+def test_an_edit_through_an_mcp_server_is_the_same_edit(hooked: Any) -> None:
+    """Of a file of the project by its full path; a dry run is none."""
+    tried(hooked)
+    given: dict[str, Any] = {"path": str(hooked.root / "src/app.py"), "edits": [{"oldText": OLD, "newText": NEW}]}
+    call = {"tool_name": "mcp__filesystem__edit_file", "tool_input": given, "tool_use_id": "toolu_mcp"}
+    said = hooked.before(call, "two")
+    assert said is not None
+    assert "this fix was tried and failed" in said["additionalContext"]
+    look = {**call, "tool_input": {**given, "dryRun": True}, "tool_use_id": "toolu_look"}
+    assert hooked.before(look, "three") is None

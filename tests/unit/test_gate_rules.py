@@ -187,3 +187,11 @@ def test_dates_are_those_of_the_calendar(day: date) -> None:
     us = rules.day_us(day.isoformat())
     assert us == int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp()) * 1_000_000
     assert rules.date(us) == rules.date(us + DAY - 1) == day.isoformat()
+
+
+def test_a_file_is_written_by_an_mcp_server_too() -> None:
+    """By its full path in the project; elsewhere it is a call of that server."""
+    for name, more in (("edit_file", {"edits": [{"oldText": "a", "newText": "b"}]}), ("write_file", {"content": "x"})):
+        tool = f"mcp__filesystem__{name}"
+        assert say(identify(tool, {"path": "/r/src/gen/a.py", **more}, root="/r", cwd="/r"), GENERATED).verdict == "deny"
+        assert identify(tool, {"path": "/other/a.py", **more}, root="/r", cwd="/r").parts[0].kind == "mcp"
