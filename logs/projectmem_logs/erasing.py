@@ -23,7 +23,7 @@ from .envelope import Line, check_line, parse, undress
 from .erasure import tombstone
 from .errors import ErasureError
 from .locking import Held
-from .selecting import Selector, derived, sources
+from .selecting import Selector, derived, opened, sources
 from .tail import part, read_position, segments, streams
 from .upcasting import current
 
@@ -122,6 +122,8 @@ def select(home: str, selector: Selector, known: set[str] | None = None) -> Foun
             found.direct.add(id)
         if parents := sources(event):
             edges[id] = parents
+        if issue := opened(event):
+            edges[issue] = {id}
         if parents or id in found.direct:
             kinds[id], where[id] = (event["kind"], event.get("at", 0)), place
     found.derived = {id for id in derived(found.direct, edges) if id in kinds}

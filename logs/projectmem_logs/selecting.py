@@ -28,6 +28,7 @@ ABOUT = {
     "label.cleared": "label_event",
 }
 _QUOTING = ("action.proposed", "recall.decided")  # these quote other records at length: any id in them counts
+_OPENED = "issue.opened"
 NEEDLE_MIN, NEEDLE_MAX = 8, 80  # characters of an erased text that are looked for in logs for people
 _PATH_CHAR = r"[\w./\\-]"
 _SEPARATOR = r"[/\\]+"
@@ -205,15 +206,30 @@ def leaves(value: Any) -> Iterator[str]:
             stack += one
 
 
+def issue_of(event: Mapping[str, Any]) -> str:
+    """The issue that an event opens or is about, as a name among ids; "" for none. Issues have short ids of their own."""
+    data = event.get("data")
+    issue = data.get("issue") if isinstance(data, dict) else None
+    return f"issue:{issue}" if isinstance(issue, str) and issue else ""
+
+
+def opened(event: Mapping[str, Any]) -> str:
+    """The issue that this event opens, "" for none: what is about the issue derives from that, and it from the event."""
+    return issue_of(event) if event.get("kind") == _OPENED else ""
+
+
 def sources(event: Mapping[str, Any]) -> set[str]:
-    """The ids of the events that this one derives from: its causes, what it is about, and what it quotes."""
+    """The ids of the events that this one derives from: its causes, what it is about, its issue, and what it quotes."""
     kind, data = event.get("kind"), event.get("data")
     if kind in CONTROL:
         return set()
     found = {cause for cause in event.get("causes") or () if isinstance(cause, str)}
     if isinstance(data, dict):
         about = data.get(ABOUT.get(str(kind), ""))
-        found.update(one for one in (about, data.get("issue")) if isinstance(one, str) and one)
+        if isinstance(about, str) and about:
+            found.add(about)
+        if kind != _OPENED and (issue := issue_of(event)):
+            found.add(issue)
         if kind in _QUOTING:
             found.update(leaf for leaf in leaves(data) if len(leaf) == 36 and is_id(leaf))
     return found - {event.get("id")}

@@ -72,6 +72,16 @@ SHAPES: dict[str, Callable[[random.Random], str]] = {
     "ulid": lambda r: f"event {some(r, '0123456789ABCDEFGHJKMNPQRSTVWXYZ', 26)} done",
     "s3 path": lambda r: f"s3://bucket/build/{some(r, HEX, 40)}/artifact.zip",
     "ssh fingerprint": lambda r: f"256 SHA256:{b64(r, 32).rstrip('=')} user@host (ED25519)",
+    "cache key": lambda r: f"CACHE_KEY=node-modules-{some(r, HEX, 12)}",
+    "sort key": lambda r: f"SORT_KEY=created_at_{r.randrange(9999)}",
+    "gpg key": lambda r: f"GPG_KEY={some(r, HEX, 40).upper()}",
+    "digest named secret": lambda r: f"secret: sha256:{some(r, HEX, 64)}",
+    "uuid named token": lambda r: f"token: {uuid.UUID(bytes=r.randbytes(16), version=4)}",
+    "number named token": lambda r: f"SyntaxError: Unexpected token: 0x{some(r, HEX, 9)}",
+    "counts": lambda r: f"num_pass: {r.randrange(10**9)} first-pass={r.randrange(10**6)}ms",
+    "port and address": lambda r: f"http://localhost:{r.randrange(1024, 65536)}{r.choice('/?#,;(')}email=a@b.co",
+    "package": lambda r: f"sk-learn-contrib-version-{r.randrange(20200101, 20301231)}",
+    "build id": lambda r: f"export BUILD_ID={some(r, WORD, 24)}",
     "public key": lambda r: f"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI{b64(r, 32).rstrip('=')} user@host",
 }
 

@@ -133,3 +133,20 @@ def test_time_alone_takes_no_damaged_line_for_found(world: World) -> None:
     assert "nothing in the log answers" in world("forget", "--until", "2001-01-01")
     world("forget", "--until", "2001-01-01", "--yes", code=3)
     assert world.segment.read_bytes() == before
+
+
+def test_an_issue_takes_its_fix_and_hypothesis_along(world: World) -> None:
+    """They are linked by the issue's id in their payload."""
+    world("record", "issue", f"about {TEXT}")
+    (issue,) = [e["data"]["issue"] for e in read_events(str(world.home)) if e["kind"] == "issue.opened"]
+    world("record", "hypothesis", "the rope is short", "--issue", issue)
+    world("record", "attempt", "a knot", "--issue", issue, "--outcome", "failed")
+    world("record", "fix", "a longer rope", "--issue", issue)
+    world("record", "fix", "of another")
+    world("record", "issue", "closing", "--close", issue, "--resolution", "bought one")
+    world("record", "note", "unrelated")
+    world("forget", "--text", TEXT, "--yes")
+    left = {e["kind"] for e in read_events(str(world.home)) if "data" in e}
+    assert left.isdisjoint({"issue.opened", "issue.closed", "hypothesis.noted", "attempt.recorded"})
+    fixes = [e["data"]["text"] for e in read_events(str(world.home)) if e["kind"] == "fix.recorded" and "data" in e]
+    assert fixes == ["of another"] and world.notes() == ["unrelated"]
