@@ -11,6 +11,7 @@ from projectmem import place as places
 from projectmem.errors import ProjectmemError
 from projectmem.hook import health
 from projectmem.place import Place
+from projectmem.render import count
 from projectmem.setup import checks, compiled
 from projectmem.setup.checks import FAIL, NOTE, OK, Check
 from projectmem.setup.command import package_folders
@@ -61,11 +62,11 @@ def _contained(name: str, look: Callable[[], Iterator[Check]]) -> Iterator[Check
 def _environment() -> Iterator[Check]:
     try:
         refuse_rival()
-        folders = package_folders()
+        package_folders()
     except ProjectmemError as exc:
         yield Check("installation", FAIL, str(exc), "see the message")
         return
-    yield Check("installation", OK, f"packages in {', '.join(folders)}")
+    yield Check("installation", OK, "every package is there")
 
 
 def _switch() -> Iterator[Check]:
@@ -81,7 +82,7 @@ def _compiled() -> Iterator[Check]:
         yield Check(
             "compiled files",
             NOTE,
-            f"{len(missing)} files are compiled anew at every call (first: {missing[0]})",
+            f"{count(len(missing), 'file')} compiled anew at every call (first: {missing[0]})",
             "run `projectmem init`",
         )
 
@@ -100,7 +101,7 @@ def _log(place: Place, now: int) -> Iterator[Check]:
     for text in missing:
         yield Check("log", FAIL, text, remembered.WHAT_TO_DO)
     if report.ok and not missing:
-        yield Check("log", OK, f"{report.events} events verify")
+        yield Check("log", OK, f"whole, {count(report.events, 'event')}")
         return
     for problem in report.problems[:20]:
         yield Check("log", FAIL, f"{problem.stream} {problem.segment} at {problem.offset}: {problem.detail}", str(problem.remedy))
@@ -170,6 +171,8 @@ def _parity(place: Place, every: bool) -> Iterator[Check]:
     if size > PARITY_BYTES and not every:
         yield Check("parity", OK, f"not compared, the log has {size >> 20} MiB: `projectmem doctor --all` does")
         return
+    if not size:
+        return  # nothing was made of it yet, as the snapshot's line says
     found = parity.compare(place.home)
     for one in found:
         if one.differs:
@@ -199,10 +202,10 @@ def _snapshot(place: Place) -> Iterator[Check]:
         return
     behind = {stream: seq - cursor.get(stream, 0) for stream, seq in head.items() if seq > cursor.get(stream, 0)}
     if behind:
-        text = ", ".join(f"{count} events of {stream}" for stream, count in behind.items())
+        text = ", ".join(f"{count(number, 'event')} of {stream}" for stream, number in behind.items())
         yield Check("snapshot", NOTE, f"behind the log by {text}; the next call catches up")
     else:
-        yield Check("snapshot", OK, f"at the end of the log ({sum(head.values())} events)")
+        yield Check("snapshot", OK, f"at the end of the log ({count(sum(head.values()), 'event')})")
 
 
 def _hook_log(place: Place, now: int) -> Iterator[Check]:
@@ -217,4 +220,6 @@ def _hook_log(place: Place, now: int) -> Iterator[Check]:
     since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now // 1_000_000 - 86_400))
     recent = [line for line in lines if line >= since]
     if recent:
-        yield Check("hook.log", NOTE, f"{len(recent)} lines within a day, the last: {recent[-1][:300]}", f"look at {path}")
+        yield Check(
+            "hook.log", NOTE, f"{count(len(recent), 'line')} within a day, the last: {recent[-1][:300]}", f"look at {path}"
+        )

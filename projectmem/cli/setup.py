@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from projectmem import output
+from projectmem import output, render
 from projectmem.cli import common
 from projectmem.cli.common import EXITS, EXITS_CHECKED, Json, Root
+
+if TYPE_CHECKING:
+    from projectmem.setup.checks import Check
 
 HOOK_EXITS = "Exit code: always 0: a fault never blocks a call by accident. Faults are told in hook.log and by `doctor`."
 
@@ -38,6 +41,7 @@ def init(
         bool, typer.Option("--http", help="Post the hooks to a resident server (see `serve`); commands run while it does not.")
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be changed, and change nothing.")] = False,
+    diff: Annotated[bool, typer.Option("--diff", help="Show each change to a settings file line by line.")] = False,
     network: Annotated[bool, typer.Option("--allow-network", help="Accept a network file system.")] = False,
     root: Root = "",
     as_json: Json = False,
@@ -47,19 +51,26 @@ def init(
     For every harness that is installed. Learns from the sessions that the harness already keeps for it. Can be run again;
     `uninit` undoes it.
     """
-    from projectmem.setup.harnesses import detected
+    from projectmem.setup.harnesses import CLAUDE, detected
     from projectmem.setup.init import changes
     from projectmem.setup.init import init as set_up
-    from projectmem.setup.preview import lines
+    from projectmem.setup.preview import lines, summary
 
-    harnesses = harness or detected()
+    harnesses = harness or detected() or [CLAUDE]
+    if not as_json and not harness and not detected():
+        common.note("no harness was found: this sets up Claude Code; name another with --harness")
     if not as_json or dry_run:
-        shown = [line for change in changes(common.workdir(root), harnesses=harnesses, user=user) for line in lines(*change)]
+        found = changes(common.workdir(root), harnesses=harnesses, user=user)
         if as_json:
-            common.emit({"changes": shown})
-        for line in [] if as_json else shown or ["every hook is in place"]:
-            common.say(output.safe(line))
+            common.emit({"changes": [line for change in found for line in lines(*change)]})
+        for change in [] if as_json else found:
+            for line in lines(*change) if diff else [summary(*change)]:
+                common.say(output.safe(line))
+        if not as_json and not found:
+            common.say("every hook is in place")
     if dry_run:
+        if not as_json:
+            _not_done(common.workdir(root), bool(found), diff)
         return
     report = set_up(
         common.workdir(root),
@@ -77,6 +88,16 @@ def init(
     for line in report.lines():
         common.say(output.safe(line))
     common.say("Next: work as usual. `projectmem doctor` proves that the hooks fire; `projectmem failures` shows what is known.")
+
+
+def _not_done(start: str, found: bool, diff: bool) -> None:
+    """The end of a dry run: what else would be made, and how to do it."""
+    from projectmem.setup.init import home_of
+
+    home, exists = home_of(start)
+    more = "" if exists else f" It would also make the log in {output.safe(home)}."
+    shown = " `--diff` shows each line." if found and not diff else ""
+    common.say(f"nothing was changed.{more}{shown} To do it: the same without --dry-run")
 
 
 def uninit(user: User = False, root: Root = "", as_json: Json = False) -> None:
@@ -109,26 +130,46 @@ def doctor(
         bool, typer.Option("--fire/--no-fire", help="Really run the registered hooks (in a scratch project).")
     ] = True,
     every: Annotated[bool, typer.Option("--all", help="Compare what is derived with the log, however long it is.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="A line for each hook, not for each harness.")] = False,
     root: Root = "",
     as_json: Json = False,
 ) -> None:
     """Prove that the hooks fire and the log is sound."""
     from projectmem.doctor import examine, healthy
 
-    found = []
-    paint = common.paint()
-    colours = {"ok": "green", "note": "yellow", "fail": "red"}
+    found: list[Check] = []
+    well = dict[str, set[str]]()
     for check in examine(common.workdir(root), now=common.now(), fire=fire, every=every):
         found.append(check)
         if as_json:
             continue
-        common.say(f"{paint(colours.get(check.status, 'red'), check.status.ljust(4))}  {check.name}: {output.safe(check.detail)}")
-        if check.remedy:
-            common.say(f"      what to do: {output.safe(check.remedy)}")
+        if check.group and check.status == "ok" and not verbose:
+            well.setdefault(check.group, set()).add(check.name)
+            continue
+        if not check.group:
+            _fired(well, found)
+        _checked(check.status, check.name, check.detail, check.remedy)
+    _fired(well, found)
     if as_json:
         common.emit({"ok": healthy(found), "checks": [check.to_data() for check in found]})
     if not healthy(found):
         common.leave(1)
+
+
+def _checked(status: str, name: str, detail: str, remedy: str) -> None:
+    paint, colours = common.paint(), {"ok": "green", "note": "yellow", "fail": "red"}
+    common.say(f"{paint(colours.get(status, 'red'), status.ljust(4))}  {name}: {output.safe(detail)}")
+    if remedy:
+        common.say(f"      what to do: {output.safe(remedy)}")
+
+
+def _fired(well: dict[str, set[str]], found: list[Check]) -> None:
+    """One line for each harness whose hooks were run and did what they are for; then they are told."""
+    failed = {check.name for check in found if check.status != "ok"}
+    for title, ran in well.items():
+        names = ran - failed
+        _checked("ok", "fires", f"{render.count(len(names), 'hook')} of {title}", "")
+    well.clear()
 
 
 def demo(keep: Annotated[bool, typer.Option("--keep", help="Leave the temporary repository for a look around.")] = False) -> None:

@@ -17,12 +17,15 @@ OK, NOTE, FAIL = "ok", "note", "fail"
 
 
 class Check:
-    """One finding.  status ok | note (works, but look at it) | fail;  remedy: what to do, "" where nothing is to be done"""
+    """One finding.  status ok | note (works, but look at it) | fail;  remedy: what to do, "" where nothing is to be done
 
-    __slots__ = ("detail", "name", "remedy", "status")
+    group  the harness whose hook it is about, "" for others: one line is enough for those of a group that are well
+    """
 
-    def __init__(self, name: str, status: str, detail: str, remedy: str = "") -> None:
-        self.name, self.status, self.detail, self.remedy = name, status, detail, remedy
+    __slots__ = ("detail", "group", "name", "remedy", "status")
+
+    def __init__(self, name: str, status: str, detail: str, remedy: str = "", group: str = "") -> None:
+        self.name, self.status, self.detail, self.remedy, self.group = name, status, detail, remedy, group
 
     def to_data(self) -> dict[str, str]:
         """The finding as JSON data."""
@@ -153,4 +156,4 @@ def fired(place: Place) -> Iterator[Check]:
                 for finding in trial.findings():
                     title = f"fires: {finding.event}" if name == CLAUDE else f"fires: {name} {finding.event}"
                     remedy = "" if finding.held else f"{_init(name)} again"
-                    yield Check(title, OK if finding.held else FAIL, finding.detail, remedy)
+                    yield Check(title, OK if finding.held else FAIL, finding.detail, remedy, harness.title)

@@ -258,5 +258,5 @@ HARNESSES: dict[str, Harness] = {
 
 
 def detected() -> list[str]:
-    """The harnesses that are installed here, in the order of the table; Claude Code where none is."""
-    return [name for name, harness in HARNESSES.items() if harness.installed()] or [CLAUDE]
+    """The harnesses that are installed here, in the order of the table."""
+    return [name for name, harness in HARNESSES.items() if harness.installed()]

@@ -36,6 +36,10 @@ def read(path: Path, *, comments: bool = False) -> tuple[Settings, str]:
     try:
         data = jsonc.parse(text, comments=comments).data
     except jsonc.JsonError as exc:
+        if exc.comment and not comments:
+            line = exc.where.partition(":")[0]
+            what = f"the harness allows no comments in this file (line {line}): take it out first, nothing was changed"
+            raise SettingsError(f"{path}: {what}") from None
         raise SettingsError(f"{path}:{exc.where} is not valid JSON ({exc}): mend it first, nothing was changed") from None
     if not isinstance(data, dict):
         raise SettingsError(f"{path} holds {type(data).__name__}, not a JSON object: nothing was changed")

@@ -13,7 +13,7 @@ from projectmem_logs import files
 from projectmem_logs.home import init_home
 from projectmem_logs.origin import accept, accepted
 
-from projectmem import output
+from projectmem import output, render
 from projectmem import place as places
 from projectmem.errors import BadInputError, NoProjectError, ProjectmemError
 from projectmem.importers.claude_code import Counts, backfill
@@ -117,7 +117,7 @@ def init(
     report.uncompiled = compiled.compile_hook()
     if report.uncompiled:
         report.warnings.append(
-            f"{len(report.uncompiled)} files of the hook could not be compiled, so every call pays for that "
+            f"{render.count(len(report.uncompiled), 'file')} of the hook could not be compiled, so every call pays for that "
             f"(first: {report.uncompiled[0]}); run `init` once as a user who may write there"
         )
     for name, harness in chosen:
@@ -166,6 +166,12 @@ def changes(start: str, *, harnesses: Iterable[str] = DEFAULT, user: bool = Fals
         if after != before:
             found.append((path, before, after))
     return found
+
+
+def home_of(start: str) -> tuple[str, bool]:
+    """(the folder of the log that `init` would make or find, whether it is there)."""
+    place = places.locate(start) or _outside_git(start)
+    return place.home, place.exists
 
 
 def _register(place: Place, report: Report, name: str, harness: Harness, *, user: bool, http: bool) -> None:

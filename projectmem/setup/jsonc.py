@@ -17,12 +17,12 @@ MAX_DEPTH = 200
 
 
 class JsonError(ValueError):
-    """The text is not JSON. `where` is LINE:COLUMN."""
+    """The text is not JSON. `where` is LINE:COLUMN; `comment`: a comment stands there."""
 
     def __init__(self, text: str, at: int, what: str) -> None:
         line, column = text.count("\n", 0, at) + 1, at - (text.rfind("\n", 0, at) + 1) + 1
         super().__init__(what)
-        self.where = f"{line}:{column}"
+        self.where, self.comment = f"{line}:{column}", text.startswith(("//", "/*"), at)
 
 
 class Node:

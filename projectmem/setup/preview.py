@@ -5,7 +5,17 @@ from __future__ import annotations
 import difflib
 from pathlib import Path
 
+from projectmem.render import count
+
 WIDTH = 110
+
+
+def summary(path: Path, before: str, after: str) -> str:
+    """The change in one line."""
+    if not before:
+        return f"{path}: new, {count(len(after.splitlines()), 'line')}"
+    changed = [line[0] for line in difflib.ndiff(before.splitlines(), after.splitlines()) if line[0] in "+-"]
+    return f"{path}: {count(changed.count('+'), 'line')} in, {changed.count('-')} out"
 
 
 def lines(path: Path, before: str, after: str) -> list[str]:

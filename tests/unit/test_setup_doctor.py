@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from projectmem import doctor
+from projectmem.cli.app import run
 from projectmem.place import find
 from projectmem.setup.init import init
 
@@ -54,6 +55,21 @@ def test_a_sound_project_is_healthy(repo: Path) -> None:
         f"fires: {event}"
         for event in ("SessionStart", "PreToolUse", "PostToolUseFailure", "PostToolBatch", "UserPromptSubmit", "SessionEnd")
     }
+
+
+def test_a_harness_is_one_line_until_each_hook_is_asked_for(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Those that are well are counted; --verbose has them all, and one that is not well is told by its name."""
+
+    def fires(*args: str) -> list[str]:
+        run(["doctor", "--root", str(repo), *args])
+        return [line for line in capsys.readouterr().out.splitlines() if "fires" in line]
+
+    assert fires() == ["ok    fires: 6 hooks of Claude Code"]
+    assert len(fires("--verbose")) == 7  # one is run twice
+    _change(repo, lambda data: _program(data, "PreToolUse", "true # projectmem.hook.entry"))
+    *failed, last = fires()
+    assert failed and all(line.startswith("fail  fires: PreToolUse: ") for line in failed)
+    assert last == "ok    fires: 5 hooks of Claude Code"
 
 
 def _program(data: dict[str, Any], event: str, line: str) -> None:

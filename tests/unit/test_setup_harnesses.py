@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from projectmem import doctor
+from projectmem.cli.app import run
 from projectmem.place import find
 from projectmem.setup import claude_settings, command
 from projectmem.setup import init as setup
@@ -172,8 +173,8 @@ def test_codex_hooks_that_nobody_trusted_are_noted(repo: Path, tmp_path: Path) -
 
 
 def test_what_is_installed_is_detected(repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By program or by the folder it makes; Claude Code where there is nothing."""
-    assert detected() == ["claude-code"]
+    """By program or by the folder it makes."""
+    assert detected() == []
     (tmp_path / "home" / ".gemini").mkdir(parents=True)
     program = tmp_path / "bin" / "codex"
     program.parent.mkdir()
@@ -181,6 +182,39 @@ def test_what_is_installed_is_detected(repo: Path, tmp_path: Path, monkeypatch: 
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin")
     assert detected() == ["codex", "gemini"]
+
+
+def test_a_dry_run_says_what_would_be_made_and_how_to_do_it(
+    repo: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One line a file, every line on --diff; nothing is made; that no harness was found is said and not passed over."""
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+
+    def dry(*args: str) -> tuple[list[str], str]:
+        assert run(["init", "--dry-run", "--root", str(repo), *args]) == 0
+        assert not (repo / ".git" / "projectmem").exists() and not (repo / ".claude").exists()
+        said = capsys.readouterr()
+        return said.out.splitlines(), said.err
+
+    lines, heard = dry()
+    settings = str(repo / ".claude" / "settings.local.json")
+    assert "no harness was found" in heard and "Claude Code" in heard and "--harness" in heard
+    assert len(lines) == 2 and lines[0].startswith(f"{settings}: new, ")
+    assert lines[1].startswith(f"nothing was changed. It would also make the log in {repo}/.git/projectmem. ")
+    both, heard = dry("--harness", "claude-code", "--harness", "gemini")
+    assert len(both) == 3 and not heard
+    assert any("PreToolUse" in line for line in dry("--diff")[0])
+
+
+def test_a_comment_where_none_is_allowed_is_named(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Claude Code reads its settings without comments, so the file does nothing as it is."""
+    path = repo / ".claude" / "settings.local.json"
+    path.parent.mkdir()
+    for text, line in (('{\n  // mine\n  "a": 1}', 2), ('{"a": 1}\n/* end */', 2), ('{"a": /* one */ 1}', 1)):
+        path.write_text(text)
+        assert run(["init", "--root", str(repo), "--harness", "claude-code"]) == 3
+        assert f"allows no comments in this file (line {line})" in capsys.readouterr().err
+        assert path.read_text() == text
 
 
 def test_changes_shows_what_init_would_do_and_does_nothing(repo: Path) -> None:
