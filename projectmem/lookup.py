@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 Event = dict[str, Any]
 SHORTEST = 6
 LISTED = 5
+REMARKS = ("gate.degraded", "log.recovered")  # what the product notes about itself, beside what is asked about
 
 
 def data_of(event: Event) -> dict[str, Any]:
@@ -25,7 +26,8 @@ def data_of(event: Event) -> dict[str, Any]:
 def find_one(place: Place, wanted: str, only: Callable[[Event], bool] | None = None, what: str = "event") -> Event:
     """The one event that `wanted` names, among those that pass `only`.
 
-    A rule comes before its own decision.
+    Several that begin alike were recorded at the same moment: a call comes before the remark that was made about it, a rule
+    before its own decision.
 
     Raises BadInputError for something too short or that is no id, NotFoundError for none or several (which are listed).
     """
@@ -46,9 +48,10 @@ def find_one(place: Place, wanted: str, only: Callable[[Event], bool] | None = N
 
 def _meant(found: list[Event]) -> list[Event]:
     """Without the decisions whose own rule is found as well: older logs have both under ids that begin alike, and what was
-    shown and is asked about is the rule, which names its decision."""
+    shown and is asked about is the rule, which names its decision. So with a remark of the hook beside the call it is about."""
     made_of = {data_of(event).get("decision") for event in found if event["kind"] == "label.set"}
-    return [event for event in found if event["id"] not in made_of]
+    named = [event for event in found if event["id"] not in made_of]
+    return [event for event in named if event["kind"] not in REMARKS] or named
 
 
 def _scan(place: Place, text: str, only: Callable[[Event], bool] | None) -> list[Event]:

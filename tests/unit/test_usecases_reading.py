@@ -228,6 +228,17 @@ def test_log_shows_erased_and_unknown_events() -> None:
     assert logview.line({}, PLAIN)
 
 
+def test_a_call_is_meant_and_not_the_remark_made_about_it(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both may be recorded at one moment, and then what is shown of their ids is the same."""
+    call, remark = (
+        {"id": f"01a22d9e-ee94-7887-{rest}", "kind": kind}
+        for rest, kind in (("8000-000000000001", "action.finished"), ("9000-000000000002", "gate.degraded"))
+    )
+    monkeypatch.setattr(lookup, "lines_with", lambda *_: iter((remark, call)))
+    assert lookup.find_one(world.place, "01a22d9e-ee94-7887")["id"] == call["id"]
+    assert lookup.find_one(world.place, remark["id"])["id"] == remark["id"]
+
+
 def test_lookup_by_beginning_and_end(world: World) -> None:
     """What a screen shows is enough; too little, unknown and ambiguous are errors that say so."""
     id = ids(world, "note.recorded")[0]
