@@ -29,6 +29,8 @@ NEW = "The staging database listens on port 5432"
         ("Use uv to install packages", "Do not use uv to install packages"),
         ("The parser needs python version 3.11", "The parser needs python version 3.12"),
         ("Retry the payments call after a timeout", "Never retry the payments call after a timeout"),
+        ("We deploy on Tuesdays", "We deploy on Fridays."),
+        ("The schema is frozen in March", "The schema is frozen in April"),
     ],
 )
 def test_contradictions(one: str, other: str) -> None:
@@ -53,6 +55,9 @@ def test_contradictions(one: str, other: str) -> None:
         ("job 1 listens on port 5001", "job 2 listens on port 5002"),
         ("the api service listens on port 80", "the web service listens on port 81"),
         ("pytest needs redis on port 6379", "jest needs the mock server on port 3000"),
+        ("We deploy on Tuesdays", "We deploy on Tuesday"),
+        ("We deploy on Tuesdays", "They meet on Fridays"),
+        ("The api deploys on Monday", "The web deploys on Friday"),
         ("", ""),
     ],
 )
