@@ -29,6 +29,7 @@ from projectmem.cli import (
     setup,
 )
 from projectmem.cli.common import EXITS_CHECKED, group
+from projectmem.cli.plain_help import plain
 from projectmem.installed import version
 
 FAILED, USAGE, COULD_NOT, BUG, BROKEN_PIPE, INTERRUPTED = 1, 2, 3, 70, 141, 130
@@ -79,7 +80,7 @@ def run(args: Sequence[str]) -> int:
     """Run one command line; returns the exit code. Prints errors on stderr, one clear message each."""
     _tolerant_streams()
     try:
-        code = app(args=list(args), prog_name="projectmem", standalone_mode=False)
+        code = plain(typer.main.get_command(app))(args=list(args), prog_name="projectmem", standalone_mode=False)
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except BrokenPipeError:

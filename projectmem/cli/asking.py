@@ -87,7 +87,7 @@ def export(
     """Write the summaries as files for other programs.
 
     One file for each table and view of `projectmem sql`, and a manifest with the log position and the counts.
-    DIR must be new or empty.
+    DIR must be new or empty. One of --parquet and --csv is needed.
     """
     from projectmem_projections import exporting
 

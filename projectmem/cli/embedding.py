@@ -21,7 +21,10 @@ def embedder(
         str, typer.Option("--use", metavar="DIR", help="Take MiniLM (model.onnx, vocab.txt) from there.", show_default=False)
     ] = "",
     sha256: Annotated[
-        str, typer.Option("--sha256", metavar="HEX", help="That model.onnx must have.", show_default="the measured build's")
+        str,
+        typer.Option(
+            "--sha256", metavar="HEX", help="That model.onnx must have (default: the measured build's).", show_default=False
+        ),
     ] = "",
     default: Annotated[bool, typer.Option("--default", help="Go back to the shipped table.")] = False,
     root: Root = "",

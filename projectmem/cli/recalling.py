@@ -32,7 +32,7 @@ def recall(
 ) -> None:
     """Ask the log a question.
 
-    Where nothing relevant is recorded there is no answer at all.
+    Where nothing relevant is recorded it says so.
     """
     from projectmem import policies
     from projectmem.recall import recall as ask

@@ -145,7 +145,10 @@ def check(
     root: Root = "",
     as_json: Json = False,
 ) -> None:
-    """Show what a rule would cover, and what it would have said to past calls. Records nothing."""
+    """Try a rule on the past; record nothing.
+
+    Shows what it would cover, and what it would have said to past calls.
+    """
     from projectmem import rules
 
     place, now = common.open_place(root), common.now()

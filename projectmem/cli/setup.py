@@ -31,7 +31,7 @@ def register(parent: typer.Typer) -> None:
 def init(
     harness: Annotated[
         list[str] | None,
-        typer.Option("--harness", help="Which harness to set up (repeatable).", show_default="those that are installed"),
+        typer.Option("--harness", help="Which to set up (repeatable; default: all that are installed).", show_default=False),
     ] = None,
     user: User = False,
     backfill: Annotated[

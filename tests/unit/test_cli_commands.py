@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +105,16 @@ def test_every_command_has_help_root_and_exit_codes(path: tuple[str, ...], capsy
         assert text.startswith(f"Usage: projectmem {' '.join(path)}")
         assert "Exit code" in text
         assert ("--root" in text) == (path not in WITHOUT_ROOT)
+
+
+def test_help_names_values_in_words(capsys: pytest.CaptureFixture[str]) -> None:
+    """No types of the program in it, and no default that is a remark in brackets."""
+    for path in PATHS:
+        cli.run([*path, "-h"])
+        text = capsys.readouterr().out
+        assert not re.search(r"<\w", text) and "[default: (" not in text, path
+    cli.run(["log", "-h"])
+    assert "--limit N " in capsys.readouterr().out
 
 
 def test_no_command_is_missing_from_this_test_or_from_the_help(capsys: pytest.CaptureFixture[str]) -> None:
