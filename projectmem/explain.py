@@ -59,7 +59,7 @@ def _call(place: Place, event: Event, now: int) -> list[str]:
         f"Call {event['id']}",
         "",
         f"  {output.safe(data.get('text', ''), limit=400)}",
-        f"  in {output.safe(data.get('cwd', '.'))} with the tool {output.safe(data.get('tool', '?'))}: it {ended}",
+        f"  in {moment.folder(data.get('cwd'))} with the tool {output.safe(data.get('tool', '?'))}: it {ended}",
         f"  {output.when(event['at'])} ({output.ago(event['at'], now)}), by {who}, "
         f"session {output.safe(actor.get('session') or '?')}",
     ]
@@ -155,7 +155,7 @@ def _what(event: Event, now: int) -> list[str]:
     lines = [
         "What failed",
         f"  {output.safe(data.get('text', ''), limit=400)}",
-        f"  in {output.safe(data.get('cwd', '.'))} with the tool {output.safe(data.get('tool', '?'))}, {code}{took}",
+        f"  in {moment.folder(data.get('cwd'))} with the tool {output.safe(data.get('tool', '?'))}, {code}{took}",
         f"  {output.when(event['at'])} ({output.ago(event['at'], now)}), by {who}, "
         f"session {output.safe(actor.get('session') or '?')}",
     ]
@@ -216,7 +216,8 @@ def _fresh(row: Standing, now: int) -> list[str]:
     facts = row.facts
     words = {"same": "no: ", "changed": "it may have been mended: ", "unknown": "cannot be told: "}
     lines = ["Has anything changed since?", f"  {words.get(row.fresh, '')}{output.safe(row.why)}"]
-    compared = [f"{name} {facts[name]}" for name in ("head", "deps", "files", "tools", "env", "sources") if facts.get(name)]
+    names = {**moment.FACTS, "sources": "sources"}
+    compared = [f"{said} {facts[name]}" for name, said in names.items() if facts.get(name)]
     lines.append(f"  compared with the recorded state: {output.safe(', '.join(compared) or 'nothing')}")
     if facts.get("changed_files"):
         lines.append(f"  changed files: {output.safe(', '.join(facts['changed_files']))}")

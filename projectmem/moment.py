@@ -101,6 +101,11 @@ def rule(name: str) -> str:
     return f"  rule {output.safe(name)}: {RULES.get(name.removeprefix('observe.'), 'a rule that a person made')}"
 
 
+def folder(cwd: str | None) -> str:
+    """Where a call started, in words."""
+    return "the project's folder" if cwd in (None, "", ".") else output.safe(cwd)
+
+
 def told(
     action: Action,
     decision: Decision,
@@ -115,8 +120,7 @@ def told(
 ) -> list[str]:
     """The moment in lines, escaped for a terminal. `record` (with its facts) is the failure behind the decision, `label` the
     label or decision behind it; both None for a rule of the policy."""
-    folder = "in the project's folder" if action.cwd == "." else f"in {output.safe(action.cwd)}"
-    where = f"{folder}, with the tool {output.safe(action.tool or '?')}"
+    where = f"in {folder(action.cwd)}, with the tool {output.safe(action.tool or '?')}"
     lines = ["What was proposed", f"  {output.safe(action.text, limit=300)}", f"  {where}, {output.when(now)}", ""]
     if record is not None:
         lines += _matched(action, record, now)

@@ -129,6 +129,7 @@ def test_explain_a_failure_answers_what_a_newcomer_asks(world: World) -> None:
     """What failed, evidence, verdict and why, freshness, expiry, class's remedy, history, and how to object."""
     id = ids(world, "action.finished")[0]
     text = explain.explain(world.place, id, NOW)
+    assert "in the project's folder with the tool " in text and "compared with the recorded state: HEAD " in text
     for wanted in (
         "make build", "exit 1", "claude-code, m1", "60 min ago", "build", "SyntaxError in price.py", "price.py:2",
         "What the gate says now",
