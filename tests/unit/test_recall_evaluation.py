@@ -67,7 +67,7 @@ def test_a_labelled_file_is_read_or_named_with_its_line(tmp_path: Path) -> None:
     path.write_text(json.dumps(rows[1]))
     with pytest.raises(BadInputError, match="not in the file: d"):
         labelled.read(path)
-    with pytest.raises(BadInputError, match="cannot be read"):
+    with pytest.raises(BadInputError, match="does not exist"):
         labelled.read(tmp_path / "none.jsonl")
 
 
