@@ -82,7 +82,8 @@ def attempts(verdicts: Sequence[Row], made: Sequence[Row], restored: Sequence[Ro
         for n, red in enumerate(reds):
             judged = reds[n + 1] if n + 1 < len(reds) else None
             upto = judged[:4] if judged else _END
-            for row in [r for r in made if red[:4] < r[:4] < upto][-PER_RUN:]:
+            within = [r for r in made if red[:4] < r[:4] < upto]
+            for row in within[-PER_RUN:] if judged else within:  # what is still open must not depend on edits to come
                 _judge(row, judged, found, verdicts, made, undone)
         paths = sorted({a["path"] for a in found.values()})
         back = [row[0] for row in restored if not row[5] or row[5] in paths]

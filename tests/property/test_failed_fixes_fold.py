@@ -128,6 +128,19 @@ def test_every_interleaving_and_both_stores_agree(limits: None, tmp_path: Path, 
             assert one.hints(words) and disk.hints(words)
 
 
+def test_an_edit_to_come_changes_nothing_that_is_still_open(limits: None) -> None:
+    """An edit that was taken back stays known, however many others follow before the next run."""
+    steps = [([RUNS[0]], "failed", "boom"), ([EDITS[0]], "ok", ""), ([EDITS[1] | {"kind": "sh"}, RUNS[1]], "ok", "")]
+    steps += [([edit(f"{n:032x}", "lib.py")], "ok", "") for n in range(100, 130)]
+    log = [event("s1", n, step, n * 3) for n, step in enumerate(steps, 1)]
+    one, other = MemoryState(), MemoryState()
+    one.apply(log)
+    for item in log:
+        other.apply([item])
+    assert one.canonical_dump() == other.canonical_dump()
+    assert [found["key"] for found in one.attempts([A])] == [A]
+
+
 @SETTINGS
 @given(logs(), st.data())
 def test_an_earlier_position_gives_what_was_known_there(limits: None, log: Any, data: st.DataObject) -> None:
