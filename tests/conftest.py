@@ -25,3 +25,10 @@ def _clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
         if name.startswith(("PROJECTMEM_GATE_", "CLAUDE_")):
             monkeypatch.delenv(name)
+
+
+@pytest.fixture(autouse=True)
+def _same_priority(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Background work that a test runs in its own process must not slow down all the tests that follow."""
+    if hasattr(os, "nice"):
+        monkeypatch.setattr(os, "nice", lambda _: 0)

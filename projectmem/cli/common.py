@@ -95,7 +95,11 @@ def say(text: str = "") -> None:
 
 
 def note(text: str) -> None:
-    """A remark on stderr: never part of the answer."""
+    """A remark on stderr: never part of the answer, and behind what was said before it where both go to one place."""
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError):
+        pass  # nobody reads the answer any more; it is told where that matters
     print(text, file=sys.stderr)
 
 
