@@ -14,6 +14,7 @@ declare -A packages=(
   [droid]=droid@0.215.0
   [cline]=cline@3.0.65
   [pi]=@mariozechner/pi-coding-agent@0.73.1
+  [inspector]=@modelcontextprotocol/inspector@2.12.0
 )
 base=$1
 shift
@@ -33,7 +34,11 @@ install() {
       npm install --prefix "$folder/seed" --no-audit --no-fund --ignore-scripts @opencode-ai/plugin@1.18.33 >>"$folder.log" 2>&1 || return 1
       ;;
   esac
-  "$folder/node_modules/.bin/$name" --version >>"$folder.log" 2>&1 || return 1
+  if [ "$name" = inspector ]; then  # of MCP servers; it knows no --version
+    [ -x "$folder/node_modules/.bin/mcp-inspector" ] || return 1
+  else
+    "$folder/node_modules/.bin/$name" --version >>"$folder.log" 2>&1 || return 1
+  fi
   echo "${packages[$name]}" >"$folder/installed"
 }
 
