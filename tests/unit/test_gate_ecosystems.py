@@ -61,7 +61,7 @@ def test_a_failure_is_classed_and_signed(command: str, code: int, cls: str, hold
     assert (seen.outcome, seen.cls) == ("failed", cls), seen
     assert holds.lower() in f"{seen.signature} {seen.excerpt}".lower()
     again = (
-        output.replace(R, "/Users/kim/work/tmp-91/shop")
+        output.replace(R, "/Users/kim/dev/tmp-91/shop")
         .replace("0.31 s", "0.97 s")
         .replace(" 3s", " 14s")
         .replace("61 ms", "88 ms")

@@ -201,7 +201,7 @@ BEYOND_EDITS = [
     ("pnpm install", NODE, 1),
     ("go build ./...", "go: go.mod requires go >= 1.25 (running go 1.22.1; GOTOOLCHAIN=local)", 1),
     ("./gradlew test", "ERROR: JAVA_HOME is not set and no 'java' command could be found in your PATH.", 1),
-    ("npx playwright test", "browserType.launch: Executable doesn't exist at /root/.cache/ms-playwright/chromium", 1),
+    ("npx playwright test", "browserType.launch: Executable doesn't exist at /home/kim/.cache/ms-playwright/chromium", 1),
     ("python3.12 -m venv .v", "python3.12: command not found", 127),
     ("gh project list", "error: your authentication token is missing required scopes [read:project]", 1),
     ("npm publish", "npm error code ENEEDAUTH\nnpm error need auth This command requires you to be logged in", 1),

@@ -86,7 +86,7 @@ CLEAN = [
     "token: Optional[str] = None", "password: string;", "secret: boolean", "password: SecretStr", "api_key=None",
     'api_key=os.environ["API_KEY"]', "token = get_token()", 'token = request.headers.get("x")', "password=password",
     "connect(user=user, password=pwd, token=tok)", "max_tokens=4096", '"input_tokens": 12345', "token_count=123456789",
-    'tokenizer="bert-base-uncased12"', 'token_type: "Bearer1234"', "PWD=/root/x1", "OLDPWD=/home/me/repo2",
+    'tokenizer="bert-base-uncased12"', 'token_type: "Bearer1234"', "PWD=/home/me/x1", "OLDPWD=/home/me/repo2",
     'secretName: my-secret1234', 'passwordField: "abc123456"', "x = tokens[0]", "def login(user: str, password: str) -> Token:",
     "if password == other: pass", "the password is wrong", "1 passed, 2 failed", "--password-stdin", "bypass=1234567a",
     "docker build --secret id=foo,src=bar1 .", 'git commit -m "rotate the token and password handling"',
