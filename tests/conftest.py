@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -32,3 +33,24 @@ def _same_priority(monkeypatch: pytest.MonkeyPatch) -> None:
     """Background work that a test runs in its own process must not slow down all the tests that follow."""
     if hasattr(os, "nice"):
         monkeypatch.setattr(os, "nice", lambda _: 0)
+
+
+@pytest.fixture
+def accepted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
+    """Makes a project with an empty log that is accepted, goes there, and lets the caller be of the origin that is given."""
+
+    def make(origin: str) -> Path:
+        from projectmem_logs.origin import accept
+        from projectmem_logs.store import init_home
+
+        from projectmem import caller, place
+
+        for name in place.HARNESS_VARIABLES:
+            monkeypatch.delenv(name, raising=False)
+        monkeypatch.setattr(caller, "origin", lambda: origin)
+        init_home(str(tmp_path / ".projectmem-gate"), 1)
+        accept(str(tmp_path / ".projectmem-gate"))
+        monkeypatch.chdir(tmp_path)
+        return tmp_path
+
+    return make

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from projectmem_logs.origin import accept
-from projectmem_logs.store import init_home
 from projectmem_projections.rebuild import rebuild
 
-from projectmem import caller, mcp_server, place
+from projectmem import mcp_server, place
 from projectmem.cli import app as cli
 from projectmem.errors import BadInputError
 from projectmem.hook import entry
@@ -111,15 +110,9 @@ class World:
 
 
 @pytest.fixture
-def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> World:
+def world(accepted: Callable[[str], Path], capsys: pytest.CaptureFixture[str]) -> World:
     """An empty log, and a person at a terminal."""
-    for name in place.HARNESS_VARIABLES:
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(caller, "origin", lambda: "human")
-    init_home(str(tmp_path / ".projectmem-gate"), 1)
-    accept(str(tmp_path / ".projectmem-gate"))
-    monkeypatch.chdir(tmp_path)
-    return World(tmp_path, capsys)
+    return World(accepted("human"), capsys)
 
 
 @pytest.mark.parametrize(("tool", "given", "secret"), CALLS, ids=range(len(CALLS)))

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from projectmem_logs.origin import accept
-from projectmem_logs.store import init_home
 
-from projectmem import caller, place
+from projectmem import place
 from projectmem.cli import app as cli
 from projectmem.hook import entry
 from projectmem.mcp_server import Tools
@@ -63,15 +62,9 @@ class World:
 
 
 @pytest.fixture
-def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> World:
+def world(accepted: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> World:
     """A failure that stands; the caller is an agent."""
-    for name in place.HARNESS_VARIABLES:
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(caller, "origin", lambda: "agent")
-    init_home(str(tmp_path / ".projectmem-gate"), 1)
-    accept(str(tmp_path / ".projectmem-gate"))
-    monkeypatch.chdir(tmp_path)
-    world = World(tmp_path, capsys, monkeypatch)
+    world = World(accepted("agent"), capsys, monkeypatch)
     assert "failed" in world("check", "-c", COMMAND, code=10)
     return world
 

@@ -6,15 +6,15 @@ import json
 import os
 import sqlite3
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from projectmem_logs import erasing
 from projectmem_logs.digest import sha256_hex
-from projectmem_logs.origin import accept
 from projectmem_logs.reader import read_events
-from projectmem_logs.store import LogStore, init_home
+from projectmem_logs.store import LogStore
 from projectmem_logs.verify import verify
 from projectmem_projections import generations
 from projectmem_projections.rebuild import rebuild
@@ -136,15 +136,9 @@ class World:
 
 
 @pytest.fixture
-def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> World:
+def world(accepted: Callable[[str], Path], capsys: pytest.CaptureFixture[str]) -> World:
     """The project, driven by a person."""
-    for name in place.HARNESS_VARIABLES:
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(caller, "origin", lambda: "human")
-    init_home(str(tmp_path / ".projectmem-gate"), 1)
-    accept(str(tmp_path / ".projectmem-gate"))
-    monkeypatch.chdir(tmp_path)
-    return World(tmp_path, capsys)
+    return World(accepted("human"), capsys)
 
 
 def test_a_forgotten_text_is_in_no_file_any_more(world: World) -> None:

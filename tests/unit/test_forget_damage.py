@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from projectmem_logs.envelope import parse
-from projectmem_logs.origin import accept
 from projectmem_logs.reader import find_event, read_events
-from projectmem_logs.store import init_home
 from projectmem_logs.verify import verify
 
-from projectmem import caller, place
 from projectmem.cli import app as cli
 
 TEXT = "Kilimanjaro"
@@ -55,15 +53,9 @@ class World:
 
 
 @pytest.fixture
-def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> World:
+def world(accepted: Callable[[str], Path], capsys: pytest.CaptureFixture[str]) -> World:
     """An empty log, and a person at a terminal."""
-    for name in place.HARNESS_VARIABLES:
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(caller, "origin", lambda: "human")
-    init_home(str(tmp_path / ".projectmem-gate"), 1)
-    accept(str(tmp_path / ".projectmem-gate"))
-    monkeypatch.chdir(tmp_path)
-    return World(tmp_path, capsys)
+    return World(accepted("human"), capsys)
 
 
 def test_a_record_that_runs_together_with_another_is_found_and_the_other_stays(world: World) -> None:
