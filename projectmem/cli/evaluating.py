@@ -66,7 +66,7 @@ def eval_recall(
         list[Path] | None, typer.Option("--filler", metavar="FILE", help="Recorded calls that fill them (steps/*.jsonl.gz).")
     ] = None,
     model: Annotated[
-        Path | None, typer.Option("--model", metavar="DIR", help="A MiniLM model besides (model.onnx, vocab.txt).")
+        Path | None, typer.Option("--model", metavar="DIR", help="A MiniLM model besides: a folder with model.onnx.")
     ] = None,
     target: Target = 20,
     write: Annotated[Path | None, typer.Option("--write", metavar="FILE", help="Put the tables into a Markdown file.")] = None,

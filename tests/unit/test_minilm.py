@@ -87,11 +87,27 @@ def test_the_space_is_named_by_both_files(files: Path) -> None:
     assert (first.model, first.normalisation) == (minilm.MODEL, "l2")
 
 
+def test_without_a_vocabulary_the_shipped_words_are_numbered_as_the_model_knows_them(files: Path) -> None:
+    """BERT's published numbers; words that it has and the table does not are unknown, so that no other script gets a vector."""
+    (files / "vocab.txt").unlink()
+    made = Minilm(str(files), Session())
+    assert made._tokens("the hello builds!") == [1996, 7592, 16473, 999]
+    assert made._tokens("zzqx the hello world")[-3:] == [1996, 7592, 2088]
+    assert {made._ids[name] for name in ("[UNK]", "[CLS]", "[SEP]")} == {100, 101, 102} and max(made._ids.values()) < 30522
+    assert made._tokens("日本語のテキスト") == []
+
+
+def test_a_model_that_is_not_installed_is_said_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(minilm, "WHEEL", "no_such_package_here")
+    with pytest.raises(ProjectionError, match="pip install"):
+        minilm.installed()
+
+
 def test_only_the_model_that_is_meant_is_taken(files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home = str(tmp_path / "home")
     with pytest.raises(ProjectionError, match="SHA-256"):
         minilm.put(home, str(files))
-    with pytest.raises(ProjectionError, match="vocab"):
+    with pytest.raises(ProjectionError, match="name the folder that holds"):
         minilm.put(home, str(tmp_path))
     assert minilm.chosen(home) == (embed.default(), "")
     monkeypatch.setattr(minilm, "_session", lambda path: Session())
