@@ -24,10 +24,10 @@ ASKED_FOR = ("auth", "network", "lock", "protected-resource")  # classes that no
 
 def finish(place: Place, state: Snapshot, payload: Payload, now: int) -> dict[str, Any] | None:
     """Record what became of the payload's calls, once each. Speaks only of failures that no earlier event could speak of."""
-    fresh = _fresh(state, payload, payload.calls, now)
+    fresh, first = _fresh(state, payload, payload.calls, now)
     said = words(state, payload)
     if not fresh:
-        if payload.kind == "batch":  # every call failed and was told already; the turn is over all the same
+        if first and payload.kind == "batch":  # every call failed and was told already; the turn is over all the same
             end_turn(state, payload.session, turn_of(state, payload.session) + 1)
     else:
         failed = [d for d in _record(place, state, payload, fresh, now, said) if d["data"]["outcome"] == "failed"]
@@ -41,7 +41,7 @@ def finish(place: Place, state: Snapshot, payload: Payload, now: int) -> dict[st
 
 def catch_up(place: Place, state: Snapshot, payload: Payload, now: int) -> None:
     """Record what the transcript tells of calls whose end no event told."""
-    fresh = _fresh(state, payload, payload.ended, now)
+    fresh, _ = _fresh(state, payload, payload.ended, now)
     if fresh:
         _record(place, state, payload, fresh, now, [])
 
@@ -65,20 +65,22 @@ def _record(place: Place, state: Snapshot, payload: Payload, fresh: list[Call], 
         raise
 
 
-def _fresh(state: Snapshot, payload: Payload, calls: list[Call], now: int) -> list[Call]:
-    """The calls that are neither on record nor being recorded by another process (a hook registered twice), each once."""
+def _fresh(state: Snapshot, payload: Payload, calls: list[Call], now: int) -> tuple[list[Call], bool]:
+    """(the calls that are neither on record nor being recorded by another process (a hook registered twice), each once; whether
+    no other process is told of this batch)."""
     if any("match" in call for call in calls):
         from projectmem.hook.matching import found
 
         calls = found(state, payload.session, calls, now)
     named = {call["call"]: call for call in calls if call["call"] and not state.seen(payload.session, call["call"])}
-    won = state.claim(payload.session, list(named), now) if named else []
-    fresh = [call for call in calls if not call["call"]] + [named[id] for id in won]
+    batch = [f"{call['call']}#batch" for call in calls[:1] if payload.kind == "batch" and call["call"]]
+    won = state.claim(payload.session, [*named, *batch], now) if named or batch else []
+    fresh = [call for call in calls if not call["call"]] + [named[id] for id in won if id in named]
     # A failure is told before its batch ends: it belongs to the running turn, and only the batch ends it.
     turn = turn_in(state, payload) + (payload.kind == "batch")
     for call in fresh:
         call["turn"] = turn
-    return fresh
+    return fresh, not batch or batch[0] in won
 
 
 def _finished(place: Place, state: Snapshot, payload: Payload, call: Call, now: int, said: list[str]) -> Draft:

@@ -120,7 +120,7 @@ def _check(place: Place, state: Snapshot, payload: Payload, call: Call, now: int
         return None
     adapter = payload.adapter
     reply: Answer = None if policy.mode == "observe" else adapter.answer(payload, decision)
-    # the same call comes twice where the hook is registered twice: both answer, one records
+    # The same call comes twice where the hook is registered twice: both refuse (one may be killed), one warns and records.
     if not call["call"] or (_unanswered(state, call) and state.claim(call["session"], [f"{call['call']}#pre"], now)):
         draft = drafts.proposed_draft(
             call, action, decision, facts, asker, policy_hash=policy_hash(policy), now=now, as_of=cursor, labels=labels
@@ -134,6 +134,8 @@ def _check(place: Place, state: Snapshot, payload: Payload, call: Call, now: int
             note(state, call, {**left, "proposed": events[-1]["id"] if events else ""})
         if decision.verdict == "warn" and policy.mode != "observe" and not adapter.WARNS_BEFORE:
             keep_word(state, payload, decision.reason)  # no way to say it now: the next event after a call takes it
+    elif decision.verdict == "warn":
+        return None
     return reply
 
 

@@ -21,10 +21,19 @@ CLAUDE = "claude-code"
 
 
 def run(place: Place, state: Snapshot, payload: Payload, now: int) -> Answer:
-    """The answer to a start, end or prompt."""
+    """The answer to a start, end or prompt; None where another hook that is told of it (the plugin's and the settings') gives it."""
+    if not state.claim(payload.session, [_moment(payload)], now):
+        return None
     if payload.kind == "start":
         return start(place, state, payload, now)
     return prompt(place, state, payload, now) if payload.kind == "prompt" else end(place, state, payload, now)
+
+
+def _moment(payload: Payload) -> str:
+    """What two hooks that are told the same have in common. Of a prompt only 16 bits: it is nobody's business."""
+    words = payload.raw.get({"start": "source", "end": "reason"}.get(payload.kind, "prompt"))
+    text = words if isinstance(words, str) else ""
+    return f"#{payload.kind}-{int.from_bytes(text.encode('utf-8', 'surrogatepass'), 'big') % 65521:04x}"
 
 
 def start(place: Place, state: Snapshot, payload: Payload, now: int) -> Answer:

@@ -54,12 +54,37 @@ def test_a_failure_told_by_two_events_is_recorded_once(hooked: Any) -> None:
 
 
 def test_the_same_call_asked_about_twice_is_one_proposal_and_one_answer(hooked: Any) -> None:
-    """Two registrations of the hook give equal answers and one event."""
+    """Two registrations of the hook give one warning and one event; where they refuse, both do: one of them may be killed."""
     hooked.run(BUILD, ERROR)
     call = hooked.call(BUILD)
     answers = [hooked.before(call, "two") for _ in range(2)]
     assert answers[0] is not None
+    assert answers[1] is None
     assert len(hooked.events("action.proposed")) == 1
+    _costly(hooked)
+    call = hooked.call(BUILD)
+    refused = [hooked.before(call, "three") for _ in range(2)]
+    assert [answer and answer["permissionDecision"] for answer in refused] == ["deny", "deny"]
+    assert len(hooked.events("action.proposed")) == 2
+
+
+def test_a_session_told_by_two_hooks_starts_ends_and_takes_its_turns_once(hooked: Any) -> None:
+    """A plugin and a settings file may both have the hook: one summary, one event of each, one turn a batch."""
+    hooked.run(BUILD, ERROR)
+    starts = [hooked.fire("SessionStart", "two", source="startup") for _ in range(2)]
+    assert [bool(said) for said in starts] == [True, False]
+    assert len(hooked.events("session.started")) == 1
+    assert hooked.fire("SessionStart", "two", source="compact"), "a summary that was lost to compaction comes again"
+    call = hooked.call("npm test")
+    for event in ("PostToolUseFailure", "PostToolBatch"):
+        fields = {**call, "error": ERROR} if event == "PostToolUseFailure" else {"tool_calls": [{**call, "tool_response": ERROR}]}
+        for _ in range(2):
+            hooked.fire(event, "two", **fields)
+    hooked.run("ls", session="two")
+    assert [row["data"]["turn"] for row in hooked.events("action.finished")[1:]] == [0, 2], "the batch between ended one turn"
+    for _ in range(2):
+        hooked.fire("SessionEnd", "two", reason="other")
+    assert len(hooked.events("session.ended")) == 1
 
 
 def test_success_clears(hooked: Any) -> None:
