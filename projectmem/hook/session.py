@@ -21,7 +21,7 @@ CLAUDE = "claude-code"
 
 
 def run(place: Place, state: Snapshot, payload: Payload, now: int) -> Answer:
-    """The answer to a start, end or prompt; None where another hook that is told of it (the plugin's and the settings') gives it."""
+    """The answer to a start, end or prompt; None where another hook that is told of it gives it (a plugin's beside settings')."""
     if not state.claim(payload.session, [_moment(payload)], now):
         return None
     if payload.kind == "start":
