@@ -29,7 +29,8 @@ def matches(target: str, pattern: str, action: Any, part: Any) -> bool:
         written = [s for kind, s in part.effects if kind == "edit"]
         return any(path(p, name) for p in alternatives for name in written)
     if target == "tool":
-        return any(wild(p, action.tool) for p in alternatives)
+        joined = [p.replace("__", "_") for p in alternatives] if action.tool[:4] == "mcp_" and action.tool[4:5] != "_" else []
+        return any(wild(p, action.tool) for p in [*alternatives, *joined])
     bare = re.sub(r"^(?:(?:[A-Za-z_]\w*=\S*|sudo) )+", "", part.text)
     texts = (part.family, part.text, bare)
     return part.kind == "sh" and any(

@@ -8,10 +8,11 @@ from projectmem_gate.hints import pick
 from projectmem_gate.keys import key_of, text_digest
 from projectmem_gate.model import Part
 from projectmem_gate.option_tables import UNSURE_WORDS
-from projectmem_gate.options import Arguments, arrange
+from projectmem_gate.options import Arguments, arrange, is_cmdlet
 from projectmem_gate.paths import relative
 from projectmem_gate.programs import TRIVIAL, program
 from projectmem_gate.words import ACTIVE_END, GLOB, is_static, shown
+from projectmem_gate.wrappers import SHELLS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -155,6 +156,8 @@ def _name(word: str, command: Command, roots: Roots) -> str:
     if not is_static(word):
         return word
     name = program(word)
+    if is_cmdlet(name.lower()):
+        return name.lower()
     if "/" not in name or command.remote:
         return name
     seen = roots.seen_from(name, command.cwd)
@@ -400,10 +403,20 @@ def _part(built: Built, cwd: str, keys: Sequence[str], before: Sequence[Command]
     )
 
 
+def _looks_like_script(word: str) -> bool:
+    base = word.rsplit("/", 1)[-1]
+    return is_static(word) and (base in ("gradlew", "mvnw", "configure") or base.endswith((".sh", ".bash")))
+
+
 def _otherwise(tokens: list[str]) -> list[str]:
-    """The same work of a Python tool by its other launcher: `pytest x` for `python -m pytest x` and back; [] for others."""
+    """The same work by its other launcher: `pytest x` for `python -m pytest x` and back, `./gradlew` for `sh gradlew`; else [].
+    They can fail apart: a script that may not be executed runs under a shell all the same."""
     if tokens[:2] == ["python", "-m"] and tokens[2:3] and tokens[2] in _PYTHON_TOOLS:
         return tokens[2:]
+    if tokens[0] in SHELLS and tokens[1:2] and _looks_like_script(tokens[1]):
+        return [tokens[1] if tokens[1][0] in "./" else "./" + tokens[1], *tokens[2:]]
+    if tokens[0].startswith("./") and _looks_like_script(tokens[0]):
+        return ["bash" if tokens[0].endswith(".bash") else "sh", tokens[0].removeprefix("./"), *tokens[1:]]
     return ["python", "-m", *tokens] if tokens[0] in _PYTHON_TOOLS else []
 
 
@@ -440,6 +453,8 @@ def _words(built: Built) -> tuple[str, ...]:
     candidates: list[str] = []
     if built.name == "python" and built.tokens[1:2] == ["-m"] and len(built.tokens) > 2:
         candidates.append(built.tokens[2])  # `python` itself is in other keys' words too, the module tells more
+    elif built.name in SHELLS and built.args.operands:
+        pass  # `sh gradlew` is akin to `./gradlew`, which has no such word
     elif is_static(built.name) and built.command.argv[:1] != ["test"]:
         candidates.append(built.name.rsplit("/", 1)[-1])
     candidates += [s for s in built.args.subs if s not in UNSURE_WORDS]

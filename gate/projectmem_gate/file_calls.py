@@ -29,7 +29,8 @@ def parts_of(kind: str, fields: dict[str, Any], roots: Roots, cwd: str, away: bo
         return [edits.write_part(path, content, sha, away)] if path else []
     if kind == "notebook":
         cell = str(fields.get("cell_id") or fields.get("cell_number") or "")
-        content = f"{fields.get('edit_mode', '')}\n{tools.text(fields, tools.CONTENT)}"
+        mode = fields.get("edit_mode") or "replace"
+        content = f"{'' if mode == 'replace' else mode}\n{tools.text(fields, tools.CONTENT)}"
         return [edits.hunk_part(path, "cell " + cell, content, sha=sha, escalated=away)] if path else []
     many = fields.get("edits") or fields.get("replacements")
     if isinstance(many, list) and many:

@@ -344,7 +344,7 @@ TABLES: dict[str, tuple[str, str, str, str]] = {
     ),
     **dict.fromkeys(("head", "tail"), ("ocp", "-n=--lines -c=--bytes", "-f -q -v -F", "")),
     "sed": ("xp", "", "", ""),
-    **dict.fromkeys(("awk", "gawk", "jq", "perl", "ag"), ("x", "", "", "")),
+    **dict.fromkeys(("awk", "gawk", "perl", "ag"), ("x", "", "", "")),
     **dict.fromkeys(
         ("grep", "egrep", "fgrep"),
         (

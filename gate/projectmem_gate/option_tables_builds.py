@@ -229,7 +229,6 @@ TABLES: dict[str, tuple[str, str, str, str]] = {
         --graceful""",
         "--no-ansi --ansi --quiet -v -vv -vvv",
     ),
-    "rsync": ("l", "", "", ""),
 }
 # More spellings: program -> {subcommand: the one spelling}.
 ALIASES = {

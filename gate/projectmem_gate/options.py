@@ -7,6 +7,7 @@ its order: a gap in a table costs an equality and never makes two different comm
 from __future__ import annotations
 
 from projectmem_gate import option_tables_builds as builds
+from projectmem_gate import option_tables_tools as more
 from projectmem_gate.option_tables import (
     ALIASES,
     DIRECTORY,
@@ -43,11 +44,16 @@ def table(name: str) -> Spec:
     """(traits, value options, flags, dropped) of a program or `program sub`, split once."""
     found = _split.get(name)
     if found is None:
-        traits, values, flags, drop = TABLES.get(name) or builds.TABLES[name]
+        traits, values, flags, drop = TABLES.get(name) or builds.TABLES.get(name) or more.TABLES[name]
         takes, bare = _spelled(values), _spelled(flags)
         dropped = frozenset(takes.get(d) or bare.get(d) or d for d in drop.split())
         found = _split[name] = (traits, takes, bare, dropped)
     return found
+
+
+def is_cmdlet(name: str) -> bool:
+    """Is this lower-case name a command of PowerShell whose parameters are known?"""
+    return "-" in name and name in more.TABLES and "P" in more.TABLES[name][0]
 
 
 class Arguments:
@@ -78,11 +84,11 @@ def arrange(name: str, args: Sequence[str]) -> Arguments:
     """Split `args` of program `name` into subcommand, sorted options, operands and tail."""
     out = Arguments()
     rest = _globals(name, list(args), out)
-    if name in SUBCOMMANDS:
+    if name in SUBCOMMANDS or name in more.SUBCOMMANDS:
         rest = _subcommand(name, rest, out)
     spec: Spec | None = None
     for candidate in (f"{name} {' '.join(out.subs[:2])}", f"{name} {out.subs[0]}" if out.subs else "", name):
-        if candidate in TABLES or candidate in builds.TABLES:
+        if candidate in TABLES or candidate in builds.TABLES or candidate in more.TABLES:
             spec = table(candidate)
             break
     if spec is None:
@@ -93,7 +99,8 @@ def arrange(name: str, args: Sequence[str]) -> Arguments:
         _options(rest, spec, out)
         _same_meaning(name, out)
     else:
-        out.verbatim, out.loose = rest, False
+        out.dropped = [word for word in rest if word in spec[3]]
+        out.verbatim, out.loose = [word for word in rest if word not in spec[3]], False
     return out
 
 
@@ -105,6 +112,34 @@ def _same_meaning(name: str, out: Arguments) -> None:
         first = out.operands[0]
         out.operands[0] = builds.RESOURCES.get(first, first)
         out.unsure = out.operands[0]
+    elif name in ("rg", "grep", "ls") and out.operands[-1:] == ["."] and _looks_here_anyway(name, out):
+        out.operands.pop()
+    elif "P" in out.traits:
+        _by_place(name, out)
+
+
+def _looks_here_anyway(name: str, out: Arguments) -> bool:
+    """Is `.` where this search or listing looks when no place is named?"""
+    if len(out.operands) == 1:
+        return name == "ls" or any(o in ("--files", "--regexp", "--file") for o, _ in out.options)
+    return len(out.operands) == 2 and (name == "rg" or any(o in ("-r", "-R", "--recursive") for o, _ in out.options))
+
+
+def _by_place(name: str, out: Arguments) -> None:
+    """PowerShell's parameters by name, as the operands that they are."""
+    places = more.POSITIONS.get(name, ("-path",))
+    named = dict(out.options)
+    given = list(out.operands)
+    operands = []
+    for place in places:
+        if place in named:
+            operands.append(named.pop(place))
+        elif given:
+            operands.append(given.pop(0))
+        else:
+            break
+    out.operands = operands + given
+    out.options = [(o, v) for o, v in out.options if o in named]
 
 
 _CURL_BODIES = ("--data", "--data-raw", "--data-binary", "--data-urlencode", "--json", "--form", "--upload-file", "--head")
@@ -113,7 +148,7 @@ _OF_RESOURCES = ("get", "describe", "delete", "edit", "label", "annotate", "scal
 
 def _globals(name: str, args: list[str], out: Arguments) -> list[str]:
     """Take the options in front of the subcommand; what sets the directory goes to `out.directory`."""
-    known = GLOBAL_VALUES.get(name)
+    known = GLOBAL_VALUES.get(name, more.GLOBAL_VALUES.get(name))
     if known is None:
         return args
     takes = known.split()
@@ -121,7 +156,7 @@ def _globals(name: str, args: list[str], out: Arguments) -> list[str]:
     while i < len(args) and args[i][:1] == "-" and args[i] not in ("-", "--"):
         word = args[i]
         option, eq, value = word.partition("=")
-        if f"{name} {option}" in DIRECTORY and (eq or i + 1 < len(args)):
+        if _sets_directory(name, option) and (eq or i + 1 < len(args)):
             _directory(value if eq else args[i + 1], out)
             i += 1 if eq else 2
         elif f"{name} {option}" in GLOBAL_DROP:
@@ -139,14 +174,22 @@ def _globals(name: str, args: list[str], out: Arguments) -> list[str]:
         else:
             out.options.append((word, ""))
             i += 1
-    if name in ("npm", "pnpm", "yarn", "make", "ctest", "ninja"):  # `npm run build --prefix web` too
-        for j in range(i, len(args) - 1):
-            if args[j] == "--":
+    if name in _DIRECTORY_BEHIND:  # `npm run build --prefix web` too
+        for j in range(i, len(args)):
+            option, eq, value = args[j].partition("=")
+            if option == "--" or out.directory:
                 break
-            if f"{name} {args[j]}" in DIRECTORY and not out.directory:
-                _directory(args[j + 1], out)
-                return args[i:j] + args[j + 2 :]
+            if _sets_directory(name, option) and (value if eq else args[j + 1 : j + 2]):
+                _directory(value if eq else args[j + 1], out)
+                return args[i:j] + args[j + (1 if eq else 2) :]
     return args[i:]
+
+
+_DIRECTORY_BEHIND = ("npm", "pnpm", "yarn", "make", "ctest", "ninja", "swift", "pulumi", "turbo")
+
+
+def _sets_directory(name: str, option: str) -> bool:
+    return f"{name} {option}" in DIRECTORY or f"{name} {option}" in more.DIRECTORY
 
 
 _SHOWN_SETTINGS = ("color.", "core.pager", "advice.", "pager.")
@@ -166,17 +209,20 @@ def _subcommand(name: str, rest: list[str], out: Arguments) -> list[str]:
         return rest
     if not rest or rest[0][:1] in ("-", "") or not is_static(rest[0]) or "=" in rest[0] or "/" in rest[0]:
         return rest
-    sub = ALIASES.get(name, {}).get(rest[0]) or builds.ALIASES.get(name, {}).get(rest[0], rest[0])
+    word = rest[0]
+    sub = next((t[name][word] for t in (ALIASES, builds.ALIASES, more.ALIASES) if word in t.get(name, ())), word)
     rest = rest[1:]
     if name in ("yarn", "pnpm") and sub not in PM_BUILTIN:
         out.subs = ["run", sub]
         return rest
+    if name == "turbo" and sub not in more.TURBO_OWN:
+        sub, rest = "run", [sub, *rest]
     if name == "docker" and sub in ("image", "container") and rest[:1] and rest[0] in _DOCKER_VERBS:
         sub, rest = rest[0], rest[1:]
     elif name in ("docker", "podman") and rest[:1] and (sub, rest[0]) in builds.DOCKER_SHORT:
         sub, rest = builds.DOCKER_SHORT[sub, rest[0]], rest[1:]
     out.subs = [sub]
-    if f"{name} {sub}" not in TWO_LEVEL:
+    if f"{name} {sub}" not in TWO_LEVEL and f"{name} {sub}" not in more.TWO_LEVEL:
         return rest
     if name == "docker" and sub == "compose":
         rest = _globals(name, rest, out)
@@ -224,14 +270,24 @@ def _options(rest: list[str], spec: Spec, out: Arguments) -> None:
             return
     unseen = spec[3]
     out.dropped = sorted([f"{o}={v}" if v else o for o, v in options if o in unseen])
-    out.options = sorted([option for option in options if option[0] not in unseen], key=lambda option: option[0])
+    out.options = sorted([option for option in options if option[0] not in unseen], key=_rank)
     out.operands = operands
+
+
+# Of what lets in and what keeps out the first (rsync) or the last (aws) that fits decides: their order stays.
+_IN_ORDER = ("--include", "--exclude", "--filter", "--include-from", "--exclude-from", "--not", "--glob", "--iglob", "-F")
+
+
+def _rank(option: tuple[str, str]) -> str:
+    return "--include" if option[0] in _IN_ORDER else option[0]
 
 
 def _long(word: str, rest: list[str], i: int, spec: Spec, options: list[tuple[str, str]]) -> int:
     """One `--option` (or `-option` of go and terraform); the index after it and its value, -1 when it cannot be told."""
     traits, takes, bare, _ = spec
-    name, eq, value = word.partition("=")
+    name, eq, value = word.partition(":" if "P" in traits else "=")
+    if "P" in traits:
+        name = name.lower()
     if word.startswith("--") and "c" not in traits and name not in takes and name not in bare:
         name = name[1:]  # go and terraform: --run is -run
     if eq:
@@ -267,7 +323,7 @@ def _short(word: str, rest: list[str], i: int, spec: Spec, options: list[tuple[s
             letter = takes[letter]
         elif letter in bare:
             letter = bare[letter]
-            if letter == "-j":
+            if letter in ("-j", "--password"):  # `-j8`, mysql's `-pSECRET`
                 value, j = word[j:], len(word)
         elif word[1].isdigit():
             letter, j = word, len(word)  # head -20, git log -5

@@ -102,6 +102,9 @@ def _nested(
 def _move(walk: Walk, argv: list[str], scope: Scope) -> None:
     """Follow cd, pushd, popd, and what sets up an environment."""
     name = argv[0]
+    if name == "set" and len(argv) == 2 and walk.roots.windows and (pair := wrappers.assignment(argv[1])):
+        scope.env[pair[0]] = pair[1]  # cmd: `set X=1 && npm test`
+        return
     if name in _ENVIRONMENTS and len(argv) > 1 and argv[1] not in ("list", "ls", "info", "env", "--version"):
         words = ["source" if name == "." else name, *argv[1:]]
         if words[0] == "source" and not scope.remote and is_static(argv[1]):
@@ -118,6 +121,8 @@ def _move(walk: Walk, argv: list[str], scope: Scope) -> None:
     if name not in ("cd", "pushd", "chdir"):
         return
     operands = [w for w in argv[1:] if w == "-" or w[:1] != "-"]
+    if len(operands) > 1 and operands[0].lower() == "/d" and walk.roots.windows:
+        operands = operands[1:]  # cmd: to another drive too
     here = scope.cwd
     if name == "pushd":
         scope.stack.append(here)

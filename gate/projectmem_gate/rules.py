@@ -118,7 +118,9 @@ def matches(target: str, pattern: str, action: Action, part: Part) -> bool:
     if target == "path":
         return any(path_matches(pattern, p) for p in writes(part))
     if target == "tool":
-        return wild(pattern, action.tool)
+        # Gemini CLI's `mcp_server_tool`, where it does not tell the two apart, is covered by what covers `mcp__server__tool`.
+        joined = action.tool.startswith("mcp_") and not action.tool.startswith("mcp__")
+        return wild(pattern, action.tool) or (joined and wild(pattern.replace("__", "_"), action.tool))
     if target != "command" or part.kind != "sh":
         return False
     spaced = " ".join(pattern.split())

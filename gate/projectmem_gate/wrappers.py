@@ -238,7 +238,8 @@ def shell_payload(argv: Sequence[str]) -> str | None:
     elif name in ("cmd", "powershell", "pwsh"):
         for i, word in enumerate(argv[1:], 1):
             if word.lower() in ("/c", "/k", "//c", "//k", "-c", "-command"):
-                return _source(argv[i + 1 :])
+                found = _source(argv[i + 1 :])
+                return found and found.replace("\\", "/")  # there a backslash is a path's, never an escape
     elif name == "su" and "-c" in argv:
         at = argv.index("-c") + 1
         return _source(argv[at : at + 1])

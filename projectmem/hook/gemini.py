@@ -5,6 +5,7 @@ Facts measured on the real client (0.61.0), each pinned by a test against it or 
   person ends a run without a terminal, without a word: an ask is a refusal here.
 - Text given before a call never reaches the model; `AfterTool` appends it to the result. So a warning waits for that.
 - No call has an id. A command's text has a line `Exit Code: N` only where N is not 0; what a tool failed at is in `error`.
+- An MCP tool is called `mcp_SERVER_TOOL`, which does not tell where the server's name ends; `mcp_context` does.
 - Timeouts are in milliseconds.
 """
 
@@ -35,11 +36,21 @@ def parse(event: str, raw: Any) -> Payload:
     """The payload of `event`. Raises ValueError naming what is wrong with it."""
     payload = checked(begun(event, _KINDS, raw))
     if event in (PRE, POST):
-        call = call_of(payload, HARNESS, raw.get("tool_name"), raw.get("tool_input"), "")
+        call = call_of(payload, HARNESS, tool_of(raw), raw.get("tool_input"), "")
         payload.calls = [unnamed(payload, call, raw.get("timestamp"))]
         if event == POST:
             answered(call, raw.get("tool_response"))
     return payload
+
+
+def tool_of(raw: Mapping[str, Any]) -> Any:
+    """The tool's name; of a server's tool the one that other harnesses give it, so that it is one action in all of them."""
+    context = raw.get("mcp_context")
+    if isinstance(context, dict):
+        server, tool = text_of(context, "server_name"), text_of(context, "tool_name")
+        if server and tool:
+            return f"mcp__{server}__{tool}"
+    return raw.get("tool_name")
 
 
 def answered(call: Call, response: Any) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from projectmem_gate.identify import identify
 from projectmem_gate.model import Decision
 
 from projectmem.hook import cline, codex, copilot, cursor, droid, gemini, opencode, openhands, pi, qwen
@@ -253,6 +254,21 @@ def test_codex_is_never_told_a_message_beside_a_refusal() -> None:
     reply = DENY["codex"]
     assert codex.with_message(reply, "M") == reply
     assert codex.with_message(None, "M") == {"systemMessage": "M"}
+
+
+def test_gemini_s_call_of_a_server_is_the_action_that_it_is_elsewhere() -> None:
+    """Its tool name runs server and tool together; the payload names both apart, before and after the call."""
+    common = {"session_id": "s", "cwd": "/srv/acme", "tool_name": "mcp_my_server_add", "tool_input": {"a": 2}, "timestamp": "t"}
+    told = {**common, "mcp_context": {"server_name": "my_server", "tool_name": "add", "command": "node"}}
+    for event, more in (("BeforeTool", {}), ("AfterTool", {"tool_response": {"llmContent": "5"}})):
+        (call,) = gemini.parse(event, {**told, "hook_event_name": event, **more}).calls
+        assert call["tool"] == "mcp__my_server__add"
+        assert identify(call["tool"], call["input"], root="/srv/acme", cwd="/srv/acme").parts[0].family == "my_server add"
+        (bare,) = gemini.parse(event, {**common, "hook_event_name": event, **more}).calls
+        assert bare["tool"] == "mcp_my_server_add"
+    for odd in ("x", {}, {"server_name": 1, "tool_name": "add"}, {"server_name": "", "tool_name": "add"}):
+        (bare,) = gemini.parse("BeforeTool", {**common, "mcp_context": odd}).calls
+        assert bare["tool"] == "mcp_my_server_add"
 
 
 _json = st.recursive(

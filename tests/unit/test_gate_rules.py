@@ -195,3 +195,15 @@ def test_a_file_is_written_by_an_mcp_server_too() -> None:
         tool = f"mcp__filesystem__{name}"
         assert say(identify(tool, {"path": "/r/src/gen/a.py", **more}, root="/r", cwd="/r"), GENERATED).verdict == "deny"
         assert identify(tool, {"path": "/other/a.py", **more}, root="/r", cwd="/r").parts[0].kind == "mcp"
+
+
+def test_a_rule_for_a_server_s_tool_covers_the_name_that_tells_no_server() -> None:
+    """Gemini CLI calls it `mcp_github_create_issue`; a rule for another server does not."""
+    call = identify("mcp_github_create_issue", {"title": "t"}, root="/r", cwd="/r")
+    for pattern, verdict in (
+        ("mcp__github__create_issue", "deny"),
+        ("mcp__github__*", "deny"),
+        ("mcp_github_*", "deny"),
+        ("mcp__gitlab__*", "allow"),
+    ):
+        assert say(call, {}, Policy(rules=[Rule("gh", "tool", pattern, "deny", "no")])).verdict == verdict, pattern
