@@ -76,8 +76,11 @@ def respond(argv: list[str], raw: bytes, now: int, *, home: str = "") -> dict[st
     except (ValueError, OverflowError, RecursionError) as exc:
         _complain(os.getcwd, f"{event}: payload not understood: {exc}")
         return None
-    if not payload.kind:
-        return None
+    return answered(payload, now, home=home) if payload.kind else None
+
+
+def answered(payload: Payload, now: int, *, home: str = "") -> dict[str, Any] | None:
+    """The answer to a payload that was read, in its adapter's words; `home` as above. Raises nothing that a hook must not."""
     place = places.find(payload.cwd)
     if place is None:
         return _not_set_up(payload)

@@ -61,9 +61,10 @@ class Payload:
     event  the harness's own name;  kind  pre | post | batch | prompt | start | end, "" for what another hook tells
     calls  of pre, post and batch
     ended  calls whose end no event told, found in the transcript before a call; adapter  the module that read it
+    turn   the batch of the session where whoever calls knows it, -1 where it is counted by the events (BATCHES) or not known
     """
 
-    __slots__ = ("adapter", "agent", "calls", "cwd", "ended", "event", "kind", "raw", "session", "transcript")
+    __slots__ = ("adapter", "agent", "calls", "cwd", "ended", "event", "kind", "raw", "session", "transcript", "turn")
 
     def __init__(self, event: str, kind: str, raw: dict[str, Any]) -> None:
         self.event, self.kind, self.raw = event, kind, raw
@@ -74,6 +75,7 @@ class Payload:
         self.calls: list[Call] = []
         self.ended: list[Call] = []
         self.adapter: Any = None
+        self.turn = -1
 
 
 def begun(event: str, kinds: Mapping[str, str], raw: Any) -> Payload:

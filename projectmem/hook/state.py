@@ -144,7 +144,7 @@ def turn_of(state: Snapshot, session: str) -> int:
 
 def turn_in(state: Snapshot, payload: Payload) -> int:
     """The turn that a payload belongs to, -1 where the harness does not tell where one ends."""
-    return turn_of(state, payload.session) if payload.adapter.BATCHES else -1
+    return turn_of(state, payload.session) if payload.adapter.BATCHES else payload.turn
 
 
 _WORD_NOTE = "#word"
