@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -9,6 +10,7 @@ import typer
 from projectmem import output, render
 from projectmem.cli import common
 from projectmem.cli.common import EXITS, EXITS_CHECKED, Json, Root
+from projectmem.errors import BadInputError
 
 if TYPE_CHECKING:
     from projectmem.setup.checks import Check
@@ -40,6 +42,12 @@ def init(
     http: Annotated[
         bool, typer.Option("--http", help="Post the hooks to a resident server (see `serve`); commands run while it does not.")
     ] = False,
+    plugin: Annotated[
+        Path | None,
+        typer.Option(
+            "--plugin", metavar="DIR", help="Claude Code's hooks and MCP server as a plugin in DIR.", show_default=False
+        ),
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be changed, and change nothing.")] = False,
     diff: Annotated[bool, typer.Option("--diff", help="Show each change to a settings file line by line.")] = False,
     network: Annotated[bool, typer.Option("--allow-network", help="Accept a network file system.")] = False,
@@ -57,10 +65,12 @@ def init(
     from projectmem.setup.preview import lines, summary
 
     harnesses = harness or detected() or [CLAUDE]
+    plugin = _folder(plugin, http or user)
+    harnesses = [CLAUDE, *harnesses] if plugin else harnesses
     if not as_json and not harness and not detected():
         common.note("no harness was found: this sets up Claude Code; name another with --harness")
     if not as_json or dry_run:
-        found = changes(common.workdir(root), harnesses=harnesses, user=user)
+        found = changes(common.workdir(root), harnesses=harnesses, user=user, plugin=plugin)
         if as_json:
             common.emit({"changes": [line for change in found for line in lines(*change)]})
         for change in [] if as_json else found:
@@ -80,6 +90,7 @@ def init(
         import_sessions=backfill,
         allow_network=network,
         http=http,
+        plugin=plugin,
         progress=lambda items: output.progress(items, "reading sessions"),
     )
     if as_json:
@@ -88,6 +99,12 @@ def init(
     for line in report.lines():
         common.say(output.safe(line))
     common.say("Next: work as usual. `projectmem doctor` proves that the hooks fire; `projectmem failures` shows what is known.")
+
+
+def _folder(plugin: Path | None, other: bool) -> Path | None:
+    if plugin is not None and other:
+        raise BadInputError("--plugin goes with neither --http nor --user: the plugin has the hooks, for every project")
+    return plugin.expanduser().absolute() if plugin else None
 
 
 def _not_done(start: str, found: bool, diff: bool) -> None:

@@ -9,8 +9,10 @@ from pathlib import Path
 from projectmem.place import Place
 from projectmem.serve import settings as resident
 from projectmem.setup import claude_settings, gitignore
+from projectmem.setup import plugin as plugins
 from projectmem.setup.harnesses import CLAUDE, HARNESSES, Harness
 from projectmem.setup.hook_lists import SettingsError
+from projectmem.setup.init import written_plugins
 from projectmem.setup.trial import Trial
 
 OK, NOTE, FAIL = "ok", "note", "fail"
@@ -37,6 +39,7 @@ def files(name: str, harness: Harness, place: Place) -> list[Path]:
     found = [harness.path(place), harness.path(place, user=True)]
     if name == CLAUDE:
         found.insert(1, found[0].with_name("settings.json"))
+        found += [folder / plugins.HOOKS for folder in written_plugins(place)]
     return found
 
 
@@ -64,7 +67,7 @@ def settings(place: Place) -> Iterator[Check]:
             yield from _complete(name, harness, place, path)
         if len(held) > 1:
             what = f"every call of {harness.title} runs the hooks {len(held)} times: {', '.join(map(str, held))}"
-            yield Check("settings", NOTE, what, "run `projectmem uninit` for one of them")
+            yield Check("settings", NOTE, what, "take them out of all but one: `projectmem uninit`, with `--user` for your own")
         if held and held[0] == harness.path(place):
             yield from _excluded(place, harness, held[0])
         if held and name == "codex":

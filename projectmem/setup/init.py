@@ -21,6 +21,7 @@ from projectmem.importers.sources import sessions
 from projectmem.place import Place
 from projectmem.serve import settings as resident
 from projectmem.setup import claude_settings, compiled, gitignore
+from projectmem.setup import plugin as plugins
 from projectmem.setup.harnesses import CLAUDE, HARNESSES, Harness
 
 DEFAULT = (CLAUDE,)
@@ -92,12 +93,14 @@ def init(
     import_sessions: bool = True,
     allow_network: bool = False,
     http: bool = False,
+    plugin: Path | None = None,
     progress: Callable[[Iterable[Any]], Iterable[Any]] = iter,
 ) -> Report:
     """Set the project that `start` lies in up. Idempotent.
 
     user             put the hooks into the person's own settings, for all projects (a project without a log costs little)
     http             hooks that are posted to a resident server, beside the commands, which run while it does not
+    plugin           a folder for Claude Code's hooks and MCP server, in place of its settings
     import_sessions  backfill from the sessions that the harness keeps of this repository
     progress         wraps the list of session files as it is gone through
     Raises ProjectmemError (the unrelated package, settings that cannot be edited), LogError (network file system).
@@ -109,8 +112,11 @@ def init(
     report.created = not place.exists
     if place.exists and not accepted(place.home):
         report.warnings.append(_not_made_here(place))
-    for _, harness in chosen:
-        harness.planned(harness.path(place, user=user))  # refuses before anything is made
+    for name, harness in chosen:  # refuses before anything is made
+        if plugin is not None and name == CLAUDE:
+            plugins.planned(plugin)
+        else:
+            harness.planned(harness.path(place, user=user))
     init_home(place.home, now, allow_network=allow_network)
     accept(place.home)
     _write_default_policy(place)
@@ -121,7 +127,10 @@ def init(
             f"(first: {report.uncompiled[0]}); run `init` once as a user who may write there"
         )
     for name, harness in chosen:
-        _register(place, report, name, harness, user=user, http=http)
+        if plugin is not None and name == CLAUDE:
+            _write_plugin(place, report, plugin)
+        else:
+            _register(place, report, name, harness, user=user, http=http)
     if import_sessions:
         found = sessions(place, [name for name, _ in chosen])
         report.counts = backfill(place, now=now, progress=progress, sources=found)
@@ -154,13 +163,18 @@ def known(names: Iterable[str]) -> list[tuple[str, Harness]]:
     return [(name, HARNESSES[name]) for name in chosen]
 
 
-def changes(start: str, *, harnesses: Iterable[str] = DEFAULT, user: bool = False) -> list[tuple[Path, str, str]]:
+def changes(
+    start: str, *, harnesses: Iterable[str] = DEFAULT, user: bool = False, plugin: Path | None = None
+) -> list[tuple[Path, str, str]]:
     """(file, its text, what `init` would make of it) for each file of a harness that it would change. Raises as `init` does."""
     chosen = known(harnesses)
     place = places.locate(start) or _outside_git(start)
     notes = _notes(place)
     found = []
-    for _, harness in chosen:
+    for name, harness in chosen:
+        if plugin is not None and name == CLAUDE:
+            found += plugins.planned(plugin)
+            continue
         path = harness.path(place, user=user)
         after, before, _ = harness.planned(path, notes.get(str(path)))
         if after != before:
@@ -201,6 +215,26 @@ def _register(place: Place, report: Report, name: str, harness: Harness, *, user
         report.excluded = gitignore.exclude(place, pattern) or report.excluded
 
 
+def _write_plugin(place: Place, report: Report, folder: Path) -> None:
+    path = plugins.write(folder)
+    _save_notes(place, {**_notes(place), str(path): {"file": str(path), "plugin": str(folder)}})
+    report.settings.append(str(path))
+    report.titles.append(HARNESSES[CLAUDE].title)
+    if folder.is_relative_to(place.root):
+        report.excluded = gitignore.exclude(place, _below(place, folder)) or report.excluded
+    report.warnings.append(f"start Claude Code with `claude --plugin-dir {folder}`, or install the plugin from a marketplace")
+
+
+def _below(place: Place, folder: Path) -> str:
+    return f"/{folder.relative_to(place.root).as_posix()}/"
+
+
+def written_plugins(place: Place) -> list[Path]:
+    """The folders of the plugins that `init` wrote for this log and that are still there."""
+    found = [Path(note["plugin"]) for note in _notes(place).values() if isinstance(note.get("plugin"), str)]
+    return [folder for folder in found if (folder / plugins.HOOKS).is_file()]
+
+
 def uninit(start: str, *, user: bool = False) -> list[str]:
     """Take the hooks out again, from this work tree's settings (or the person's own); the log stays. Returns what was done."""
     place = places.locate(start)
@@ -216,6 +250,14 @@ def uninit(start: str, *, user: bool = False) -> list[str]:
         gone = [] if user or others else [pattern for pattern in harness.ignored() if gitignore.include(place, pattern)]
         if gone:
             done.append(f"took the lines of {harness.project} out of {gitignore.exclude_file(place)}")
+    for name, note in list(notes.items()):
+        if isinstance(note.get("plugin"), str) and not user:
+            del notes[name]
+            folder = Path(note["plugin"])
+            if plugins.remove(folder):
+                done.append(f"took the plugin out of {folder}")
+            if folder.is_relative_to(place.root):
+                gitignore.include(place, _below(place, folder))
     _save_notes(place, notes)
     if place.ready:
         done.append(f"left the log in {place.home} (delete the folder to forget everything)")

@@ -1,8 +1,9 @@
 """One session of a real client against the scripted model. Run as a program, alone or in a network namespace of its own:
 `python client_driver.py SPEC.json`.
 
-SPEC: {"harness", "client", "work", "home", "path", "steps", "log", "env", "allow", "prompts", "timeout_s"}; see scripted_model.py
-for steps. `prompts` are what a person says in this session, one after the other (Claude Code alone); without them "go on".
+SPEC: {"harness", "client", "work", "home", "path", "steps", "log", "env", "allow", "argv", "prompts", "timeout_s"}; see
+scripted_model.py for steps. `prompts` are what a person says in this session, one after the other (Claude Code alone);
+without them "go on".
 Prints {"returncode", "stdout", "stderr"} as JSON.
 """
 

@@ -21,7 +21,7 @@ def _merge(path: Path, data: dict[str, Any]) -> None:
 
 
 def claude(spec: Spec, home: Path, url: str) -> Started:
-    """Claude Code. Several prompts come over standard input."""
+    """Claude Code. Several prompts come over standard input; `argv` is added to its words."""
     argv = [
         "-p",
         *(["--input-format", "stream-json"] if spec.get("prompts") else ["go on"]),
@@ -31,7 +31,7 @@ def claude(spec: Spec, home: Path, url: str) -> Started:
         "stream-json",
         "--verbose",
     ]
-    argv += ["--allowedTools", spec.get("allow", "Bash,Edit,Write,Read")]
+    argv += ["--allowedTools", spec.get("allow", "Bash,Edit,Write,Read"), *spec.get("argv", ())]
     quiet = ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_AUTOUPDATER", "DISABLE_TELEMETRY", "DISABLE_ERROR_REPORTING")
     return argv, {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": "dummy-key", **dict.fromkeys(quiet, "1")}
 
