@@ -28,13 +28,15 @@ PER_RUN = 24  # edits between two runs that are taken for attempts, the newest: 
 KEYS_MAX = 64  # attempts of a track that are remembered, the newest
 
 _END: tuple[Any, ...] = (1 << 62,)
+_EDITORS = ("sed", "perl", "python", "node", "ruby", "bun", "deno", "php")
 
 
 def is_edit(family: str, effects: Sequence[Any]) -> bool:
-    """Is a part with these an edit of one file: by an edit tool, a patch, a here-document, or in place by sed or perl?"""
+    """Is a part with these an edit of one file: by an edit tool, a patch, a here-document, in place by sed or perl, or by code
+    that names it?"""
     if family.startswith("edit "):
         return True
-    return family.split(" ")[0] in ("sed", "perl") and len(effects) == 1 and effects[0][0] == "edit" and bool(effects[0][1])
+    return family.split(" ")[0] in _EDITORS and len(effects) == 1 and effects[0][0] == "edit" and bool(effects[0][1])
 
 
 def restores(family: str, text: str, effects: Sequence[Any], paths: Sequence[str]) -> list[str]:
@@ -164,4 +166,5 @@ def _held(row: Row, verdicts: Sequence[Row], made: Sequence[Row], undone: _Undon
     after = next((v for v in verdicts if v[:4] > row[:4]), None)
     if after is None or after[6] or undone.after(row) < after[:4]:
         return False
-    return not any(m[6] == row[6] and m[5] != row[5] and row[:4] < m[:4] < after[:4] for m in made)
+    others = (m for m in made if m[6] == row[6] and m[5] != row[5] and m[:3] != row[:3])  # one call may have several rows
+    return not any(row[:4] < m[:4] < after[:4] for m in others)

@@ -80,7 +80,7 @@ def decide(
     labels   label events' data with id and origin;  asks  history entries `ask` and `pass`, "key" set where known
     """
     parts = [p for p in action.parts if not p.trivial]
-    judged = [p for p in parts if not _repairs(p)]
+    judged = [p for p in parts if not _repairs(p) and p.kind != fixes.DERIVED]
     if (parts and not judged) or action.tool.startswith("mcp__projectmem"):
         return Decision(ALLOW, "repair", engine=ENGINE)
     people = rules.by_people(action, judged, policy, labels, now)

@@ -17,9 +17,14 @@ if TYPE_CHECKING:
 _KEPT = ("text", "path", "variant", "verifier", "since", "times", "runs", "undone", "paths", "restored", "at", "session")
 
 
+DERIVED = "derived"  # kind of the parts that a caller adds: the edits that the others amount to, as the files on disk show it
+
+
 def edit_keys(action: Action) -> tuple[str, ...]:
-    """The keys of the edits that an action consists of, each once."""
-    return tuple(dict.fromkeys(p.key for p in action.parts if not p.trivial and is_edit(p.family, p.effects)))
+    """The keys of the edits that an action consists of, or amounts to, each once."""
+    derived = [p.key for p in action.parts if p.kind == DERIVED]
+    own = [p.key for p in action.parts if not p.trivial and is_edit(p.family, p.effects)]
+    return tuple(dict.fromkeys(derived or own))
 
 
 def choose(keys: Sequence[str], found: Iterable[Mapping[str, Any]]) -> dict[str, Any] | None:

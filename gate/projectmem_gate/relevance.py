@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from projectmem_gate.history import Record
 
-_DOCUMENTS = (".md", ".mdx", ".rst", ".adoc", ".txt")
+_DOCUMENTS = (".md", ".mdx", ".rst", ".adoc", ".txt", ".patch", ".diff")
 _DOCUMENT_NAMES = ("license", "licence", "notice", "authors", "changelog", "codeowners", "copying")
 _CONFIG = (
     ".toml",
@@ -65,7 +65,7 @@ _DOC_TOOLS = (
 
 
 def is_document(path: str) -> bool:
-    """Prose, which compilers and tests seldom read."""
+    """Prose, and patches that lie about: compilers and tests seldom read them."""
     low = basename(path).lower()
     if low in _CONFIG_NAMES or low.startswith("requirements"):
         return False

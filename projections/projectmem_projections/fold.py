@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 # Bumped whenever an event folds to something else than before: snapshots and generations of another version are rebuilt.
-FOLD_VERSION = 6
+FOLD_VERSION = 7
 
 # One entry of a key's history. `at`, `until` in microseconds since the epoch, `dur` in milliseconds.
 #   t       fail | ok | ask | pass | snooze | dispute | supersede | pin | review

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     Place = tuple[int, str, int, str]  # at, stream, seq, id
 
 SIGNATURE_MAX, TEXT_MAX, WORD_MAX = 200, 200, 64
+AMOUNTS_MAX, AMOUNTS_FROM = 4, 1_000  # behind the numbers of parts
 _ATOMIC = ("edit", "write", "patch")
 # What only somebody's word stands for proves nothing.
 _SEEN_BY = ("observed", "import")
@@ -107,6 +108,7 @@ def _written(place: Place, session: str, n: int, part: Part) -> Iterator[tuple[A
     family, text, paths = str(part.get("family") or ""), str(part.get("text") or ""), part.get("paths") or ()
     if part.get("trivial") is True or not part.get("key"):
         return
+    yield from _amounts(place, session, n, part)
     if is_edit(family, effects):
         path = next((str(s) for t, s in effects if t == "edit" and s), "")
         if path:
@@ -120,3 +122,15 @@ def _written(place: Place, session: str, n: int, part: Part) -> Iterator[tuple[A
         return
     for path in restores(family, text, effects, [p for p in paths if isinstance(p, str)]):
         yield "restored", (at, stream, seq, n, id, path)
+
+
+def _amounts(place: Place, session: str, n: int, part: Part) -> Iterator[tuple[Any, ...]]:
+    """The writes that a shell's part amounted to, as the files showed when it had run: rows of their own beside its."""
+    given = part.get("edits")
+    for i, row in enumerate(given[:AMOUNTS_MAX] if isinstance(given, list) else ()):
+        if isinstance(row, list) and 5 <= len(row) <= 8 and all(isinstance(value, str) for value in row) and row[0] and row[1]:
+            key, path, undoes, variant, text, *words = row
+            words = [*(w[:WORD_MAX] for w in words), "", "", ""][:3]
+            at, stream, seq, id = place
+            number = n + AMOUNTS_FROM * (i + 1)
+            yield "made", (at, stream, seq, number, id, key, path, undoes, variant[:TEXT_MAX], text[:TEXT_MAX], session, *words)

@@ -143,7 +143,20 @@ def _draft(place: Place, state: Snapshot, call: Call, before: dict[str, Any], no
     as_of = before.get("as_of") if isinstance(before.get("as_of"), dict) else None
     causes = [before["proposed"]] if before.get("proposed") else []
     tried = before.get("tried") if isinstance(before.get("tried"), dict) else None
-    return finished_draft(call, action, outcome, facts, at=now, as_of=as_of, causes=causes, tried=tried), action
+    draft = finished_draft(call, action, outcome, facts, at=now, as_of=as_of, causes=causes, tried=tried)
+    if action.kind == "sh" and any(effect[0] in ("edit", "checkout") for part in action.parts for effect in part.effects):
+        _add_amounts(place, state, call, action, draft)
+    return draft, action
+
+
+def _add_amounts(place: Place, state: Snapshot, call: Call, action: Action, draft: Draft) -> None:
+    """What a shell's edits of files came to (`edits` of a part), so that the same by another tool is known again."""
+    from projectmem.hook.rewriting import amounts_to
+    from projectmem.hook.state import naming_of
+
+    moved = state.moves()
+    for number, rows in amounts_to(place.root, action, moved, naming_of(place, call, moved)).items():
+        draft["data"]["parts"][number]["edits"] = rows
 
 
 def judged(call: Call, action: Action, before: dict[str, Any]) -> Outcome:

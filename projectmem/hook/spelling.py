@@ -12,12 +12,14 @@ from projectmem_gate.hints import ANY, raw_words, runs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
 
     from projectmem.hook.payload import Call
 
 TEXTS_MAX = 64  # looked up; an input with more is parsed
 PATH_MAX = 1_024
+PATCH_MAX = 256 << 10
 _NAMES_A_FILE = ("*** Update File: ", "*** Add File: ", "*** Delete File: ", "*** Move to: ", "+++ ", "--- ")
 
 
@@ -32,6 +34,8 @@ def input_words(call: Call, root: str) -> frozenset[str]:
     more: set[str] = set()
     folders = dict.fromkeys((call.get("cwd") or root, root))
     for name in found:
+        if ".patch" in name or ".diff" in name:
+            more.update(_in_patches(name, folders))
         for folder in folders:
             path = os.path.join(folder, name)
             try:
@@ -63,3 +67,19 @@ def _of_line(line: str) -> str:
     name = line.split(": ", 1)[1] if line.startswith("***") else line[4:].split("\t", 1)[0]
     name = name.strip()
     return name[2:] if name[:2] in ("a/", "b/") and not line.startswith("***") else name
+
+
+def _in_patches(text: str, folders: Iterable[str]) -> set[str]:
+    """The words of the files that patches change which a command names: `git apply fix.patch` names none of them itself."""
+    more: set[str] = set()
+    for word in text.replace("=", " ").replace("<", " ").split()[:TEXTS_MAX]:
+        if word.strip("'\"").endswith((".patch", ".diff")):
+            for folder in folders:
+                try:
+                    with open(os.path.join(folder, word.strip("'\"")), encoding="utf-8", errors="replace") as file:
+                        rows = [_of_line(line) for line in file.read(PATCH_MAX).split("\n") if line.startswith(_NAMES_A_FILE)]
+                except (OSError, ValueError):
+                    continue
+                for name in rows:
+                    more.update(runs(name.rsplit("/", 1)[-1]))
+    return more

@@ -122,18 +122,23 @@ _TURN_NOTE = "#turn"  # no harness's call id
 
 
 def as_tried(place: Place, state: Snapshot, call: Call, action: Action, now: int, moved: Sequence[str] = ()) -> Action:
-    """The action, or for a file that is to be written anew the edit which that is, where this very edit failed as a fix."""
-    if action.kind != "write":
+    """The action; where it amounts to edits that failed as a fix by another tool, with these (rewriting.py)."""
+    if not any(effect[0] in ("edit", "checkout") for part in action.parts for effect in part.effects) or not state.suspects():
         return action
     from projectmem.hook.judge import failed_fix
-    from projectmem.hook.widening import as_edit
+    from projectmem.hook.rewriting import as_tried as with_edits
 
-    given = as_edit(place.root, call["cwd"], call["input"])
-    if given is None or failed_fix(state, action, now):
-        return action
-    edit: Any = {**call, "tool": "Edit", "input": given, "redacted": False}
-    other = identified(place, edit, moved)
-    return other if failed_fix(state, other, now) else action
+    return with_edits(place.root, call, action, moved, naming_of(place, call, moved), lambda a: failed_fix(state, a, now))
+
+
+def naming_of(place: Place, call: Call, moved: Sequence[str] = ()) -> Callable[[str, dict[str, Any]], Action]:
+    """What identifies a call of a tool with these arguments, made from the root in place of `call`."""
+
+    def named(tool: str, given: dict[str, Any]) -> Action:
+        other: Any = {**call, "tool": tool, "input": given, "redacted": False, "cwd": place.root}
+        return identified(place, other, moved)
+
+    return named
 
 
 def turn_of(state: Snapshot, session: str) -> int:

@@ -33,18 +33,6 @@ def widened(root: str, cwd: str, given: Any, *, done: bool) -> Any:
     return _one(root, cwd, given, "", done)
 
 
-def as_edit(root: str, cwd: str, given: Any) -> dict[str, Any] | None:
-    """A file that is to be written anew, as the edit of what is there: None where it is not there, or is the same."""
-    if not isinstance(given, dict):
-        return None
-    path, content = tools.text(given, tools.PATH), tools.text(given, tools.CONTENT)
-    text = _read(os.path.join(root, cwd, path)) if path and content else ""
-    content = content.replace("\r\n", "\n")
-    if not text or text == content:
-        return None
-    return {"file_path": path, "old_string": text, "new_string": content}
-
-
 def _one(root: str, cwd: str, row: Any, shared: str, done: bool) -> Any:
     if not isinstance(row, dict) or row.get("replace_all") is True:
         return row
