@@ -165,11 +165,74 @@ def progress(items: Iterable[Any], label: str, *, total: int | None = None, stre
             bar.stop()
 
 
-def _bar(err: IO[str]) -> Any:
+def reading(sources: Iterable[Any], label: str = "reading sessions", *, stream: IO[str] | None = None) -> Iterator[Any]:
+    """Pass (file, reader) pairs through with a bar of the files' bytes and a count of calls, once a second has gone by, on a
+    terminal only. It moves within a file too: one file may be most of the work."""
+    err, files = stream if stream is not None else sys.stderr, list(sources)
+    if not err.isatty():
+        yield from files
+        return
+    sizes = [path.stat().st_size if path.is_file() else 0 for path, _ in files]
+    shown = _Reading(err, label, len(files), sum(sizes))
+    try:
+        for number, ((path, reader), size) in enumerate(zip(files, sizes, strict=True)):
+            yield path, shown.through(reader)
+            shown.passed(number + 1, size)
+    finally:
+        shown.stop()
+
+
+class _Reading:
+    """The bar of `reading`."""
+
+    def __init__(self, err: IO[str], label: str, files: int, size: int) -> None:
+        self.err, self.label, self.files, self.size = err, label, files, size
+        self.done = self.read = self.calls = 0
+        self.started, self.drawn = time.monotonic(), 0.0
+        self.bar: Any = None
+        self.task: Any = None
+
+    def through(self, reader: Any) -> Any:
+        """The same reader, whose calls are counted."""
+
+        def read(*given: Any) -> Iterator[Any]:
+            for call in reader(*given):
+                self.calls += 1
+                yield call
+                self.draw()
+
+        return read
+
+    def passed(self, files: int, size: int) -> None:
+        """One more file was read."""
+        self.done, self.read = files, self.read + size
+        self.draw()
+
+    def draw(self) -> None:
+        """Show how far it is, ten times a second at most."""
+        now = time.monotonic()
+        if now - self.drawn < 0.1 or now - self.started < 1:
+            return
+        self.drawn = now
+        if self.bar is None:
+            self.bar = _bar(self.err, counted=False)
+            self.bar.start()
+            self.task = self.bar.add_task(self.label, total=max(1, self.size))
+        said = f"{self.label}: {self.done} of {self.files} files, {self.calls:,} calls"
+        self.bar.update(self.task, completed=self.read, description=said)
+
+    def stop(self) -> None:
+        """Take the bar away."""
+        if self.bar is not None:
+            self.bar.stop()
+
+
+def _bar(err: IO[str], *, counted: bool = True) -> Any:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    counts = (MofNCompleteColumn(),) if counted else ()
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), *counts, TimeElapsedColumn())
     return Progress(*columns, console=Console(file=err), transient=True)
 
 

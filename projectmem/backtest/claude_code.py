@@ -9,7 +9,8 @@ from typing import Any
 
 from projectmem.backtest.model import Problems, Repository, Step
 from projectmem.backtest.roots import Roots
-from projectmem.importers.claude_code import Counts, read_calls
+from projectmem.importers.claude_code import read_calls
+from projectmem.importers.reading import Counts
 
 
 def read_claude_code(paths: Sequence[Path], problems: Problems) -> list[Repository]:

@@ -1,8 +1,8 @@
-"""`projectmem import`: what a report or a trajectory of another tool says, as calls of this project."""
+"""`projectmem import`: what another tool's file, a harness's sessions, or git's history says, as events of this project."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,12 +13,21 @@ from projectmem.cli import common
 from projectmem.cli.common import EXITS, Json, Root
 
 if TYPE_CHECKING:
-    from projectmem.importers.claude_code import Counts
+    from projectmem.importers.backfill import Reader
+    from projectmem.importers.reading import Counts
+    from projectmem.place import Place
 
 NOT = {
     "junit": "not a JUnit report (not XML with a testsuite)",
+    "pytest": "not a whole pytest report (--report-log or --json-report)",
     "mini-swe-agent": "not a trajectory of mini-swe-agent (not JSON with messages)",
+    "swe-agent": "not a trajectory of SWE-agent (not JSON with a trajectory)",
+    "atif": "not an ATIF trajectory",
+    "projectmem": "not an event log of the package projectmem",
 }
+REPORTS = ("junit", "pytest")
+SESSIONS = "claude-code | codex | gemini | qwen | copilot | opencode | droid | cline | pi"
+HELP = f"junit | pytest | mini-swe-agent | swe-agent | atif | projectmem | git | {SESSIONS}"
 
 
 def register(parent: typer.Typer) -> None:
@@ -27,32 +36,44 @@ def register(parent: typer.Typer) -> None:
 
 
 def import_(
-    form: Annotated[str, typer.Argument(metavar="FORMAT", help="junit | mini-swe-agent", show_default=False)],
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="What to read.", show_default=False)],
-    command: Annotated[str, typer.Option("--command", help="With junit: what was run, e.g. pytest.")] = "",
+    form: Annotated[str, typer.Argument(metavar="FORMAT", help=HELP, show_default=False)],
+    files: Annotated[list[Path] | None, typer.Argument(metavar="[FILE]...", help="What to read.", show_default=False)] = None,
+    command: Annotated[str, typer.Option("--command", help="With junit and pytest: what was run, e.g. `pytest -q`.")] = "",
     root: Root = "",
     as_json: Json = False,
 ) -> None:
-    """Learn from a test report or a trajectory.
+    """Learn from reports, trajectories, sessions or git.
 
-    What is imported warns at most until it is seen to fail here. The same file twice adds nothing. `init` reads the sessions that
-    harnesses keep.
+    A test report, a trajectory of another agent, a session that a harness keeps (without FILE: all that it keeps of this
+    project), the notes of the package `projectmem` (without FILE: .projectmem/events.jsonl), or the reverts in git's history.
+
+    What is imported warns at most until it is seen to fail here. The same thing twice adds nothing. `init` reads the sessions of
+    the harnesses that it sets up.
     """
+    from projectmem.importers.sources import SOURCES
+
+    place, named = common.open_place(root), list(files or ())
+    if form in ("git", "projectmem"):
+        _written(place, form, named, as_json)
+    elif form in SOURCES and not named:
+        _kept(place, form, as_json)
+    else:
+        _named(place, form, named, command, as_json)
+
+
+def _named(place: Place, form: str, files: list[Path], command: str, as_json: bool) -> None:
+    """Calls from the files that were named."""
     from projectmem.errors import BadInputError, ProjectmemError
-    from projectmem.importers.claude_code import backfill
+    from projectmem.importers.backfill import backfill
     from projectmem.importers.reports import reader
 
-    place = common.open_place(root)
     read = _Noting(reader(form, place.root, command))
+    if not files:
+        raise BadInputError(f"name what to read: `projectmem import {form} FILE`")
     missing = [path for path in files if not path.is_file()]
     if missing:
         raise BadInputError(f"{missing[0]} is no file")
-    counts = backfill(
-        place,
-        now=common.now(),
-        sources=[(path, read) for path in files],
-        progress=lambda items: output.progress(items, "reading files"),
-    )
+    counts = backfill(place, now=common.now(), sources=[(path, read) for path in files], progress=output.reading)
     unread = [str(path) for path in read.unread]
     if as_json:
         common.emit({**counts.to_data(), "unread": unread})
@@ -60,29 +81,86 @@ def import_(
         common.say(said(form, len(files) - len(unread), counts))
     if unread:
         rest = f" (and {render.count(len(unread) - 1, 'more file')} like it)" if len(unread) > 1 else ""
-        raise ProjectmemError(f"{unread[0]} is {NOT[form]}{rest}: nothing was recorded" + (" of it" if read.held else ""))
+        why = next(iter(counts.unread.values()), "") if form not in NOT else ""
+        fault = NOT.get(form, f"damaged{': ' + why if why else ''}")
+        done = "the rest of it was recorded" if read.partly else "nothing was recorded" + (" of it" if read.held else "")
+        raise ProjectmemError(f"{unread[0]} is {fault}{rest}: {done}")
+
+
+def _kept(place: Place, form: str, as_json: bool) -> None:
+    """Calls from the sessions that a harness keeps."""
+    from projectmem.importers.backfill import backfill
+    from projectmem.importers.sources import sessions
+
+    counts = backfill(place, now=common.now(), sources=sessions(place, [form]), progress=output.reading)
+    if as_json:
+        common.emit(counts.to_data())
+    else:
+        common.say(output.safe(counts.line()))
+
+
+def _written(place: Place, form: str, files: list[Path], as_json: bool) -> None:
+    """What was written down elsewhere: git's reverts, or the notes of the package `projectmem`."""
+    from projectmem.errors import BadInputError, NotFoundError, ProjectmemError
+    from projectmem.importers import git_reverts, rival, written
+    from projectmem.importers.reading import Counts
+
+    if form == "git" and files:
+        raise BadInputError("git's history has no file to name: run it in the repository, or name that with --root")
+    paths = files or [Path(place.root) / rival.FILE]
+    missing = [path for path in paths if form != "git" and not path.is_file()]
+    if missing:
+        raise (BadInputError if files else NotFoundError)(f"{missing[0]} is no file")
+    counts = Counts()
+    entries = git_reverts.read_reverts(place, counts) if form == "git" else _of(paths, counts)
+    with output.Waiting("reading git's history" if form == "git" else "reading notes"):
+        done = written.record_entries(place, entries, now=common.now(), harness=form)
+    if as_json:
+        common.emit({**done.to_data(), "damaged": counts.damaged, "unread": list(counts.unread)})
+    else:
+        common.say(output.safe(done.line("entry" if form == "git" else "note") + counts.named()))
+    if counts.damaged and not done.read:
+        raise ProjectmemError(f"{next(iter(counts.unread))} is {NOT.get(form, 'damaged')}: nothing was recorded")
+
+
+def _of(paths: list[Path], counts: Counts) -> Iterator[Any]:
+    from projectmem.importers.rival import read_rival
+
+    for path in paths:
+        yield from read_rival(path, counts)
 
 
 class _Noting:
-    """A reader that notes which files it could not read."""
+    """A reader that notes which files it could not read (whole)."""
 
-    def __init__(self, read: Callable[[Path, Counts], Iterator[dict[str, Any]]]) -> None:
-        self.read, self.unread, self.held = read, list[Path](), False
+    def __init__(self, read: Reader) -> None:
+        self.read, self.unread, self.held, self.partly = read, list[Path](), False, False
 
     def __call__(self, path: Path, counts: Counts) -> Iterator[dict[str, Any]]:
         """The calls of a file."""
-        before = counts.damaged
-        yield from self.read(path, counts)
-        if counts.damaged > before:
+        before, found = counts.damaged, False
+        try:
+            for call in self.read(path, counts):
+                found = True
+                yield call
+        except BaseException:
+            self._note(path, damaged=True, found=found)
+            raise
+        self._note(path, damaged=counts.damaged > before, found=found)
+
+    def _note(self, path: Path, *, damaged: bool, found: bool) -> None:
+        if damaged:
             self.unread.append(path)
-        else:
-            self.held = True
+        self.held = self.held or not damaged
+        self.partly = self.partly or (damaged and found)
 
 
 def said(form: str, read: int, counts: Counts) -> str:
     """What an import of so many readable files did."""
-    what = render.count(read, "report") if form == "junit" else render.count(read, "trajectory", "trajectories")
-    noun = "outcome" if form == "junit" else "call"
+    what = render.count(read, "report") if form in REPORTS else render.count(read, "trajectory", "trajectories")
+    if form not in NOT:
+        what = render.count(read, "session")
+    noun = "outcome" if form in REPORTS else "call"
     more = [f"{counts.known} known already"] if counts.known else []
     more += [f"{counts.elsewhere} of another repository"] if counts.elsewhere else []
     tail = f" ({', '.join(more)})" if more else ""

@@ -38,22 +38,23 @@ def parse(event: str, raw: Any) -> Payload:
     if event in (PRE, POST):
         row = raw.get("tool_call" if event == PRE else "tool_result")
         row = row if isinstance(row, dict) else {}
-        call = call_of(payload, HARNESS, row.get("name"), _given(row.get("input")), text_of(row, "id"))
+        call = call_of(payload, HARNESS, row.get("name"), given(row.get("input")), text_of(row, "id"))
         payload.calls = [call]
         if event == POST:
-            _answered(call, row)
+            told(call, row)
     return payload
 
 
-def _given(given: Any) -> Any:
-    """The input. Its list of commands is a script of whole lines, not the words of one command."""
-    lines = given.get("commands") if isinstance(given, dict) else None
+def given(asked: Any) -> Any:
+    """A call's input. Its list of commands is a script of whole lines, not the words of one command."""
+    lines = asked.get("commands") if isinstance(asked, dict) else None
     if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines):
-        return given
+        return asked
     return {"command": "\n".join(lines)}
 
 
-def _answered(call: Call, row: Mapping[str, Any]) -> None:
+def told(call: Call, row: Mapping[str, Any]) -> None:
+    """Put what the tool answered, in the words of the event after it, into the call."""
     output = row.get("output")
     parts = [part for part in (output if isinstance(output, list) else [output]) if isinstance(part, dict)]
     failed = next((part for part in parts if part.get("success") is False), None)

@@ -89,9 +89,17 @@ def _transcript(payload: Payload) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _failed(payload: Payload, use: Mapping[str, Any], result: Mapping[str, Any], id: str) -> Call:
-    call = call_of(payload, HARNESS, use.get("name"), use.get("input"), id)
+    return told(call_of(payload, HARNESS, use.get("name"), use.get("input"), id), result)
+
+
+def told(call: Call, result: Mapping[str, Any]) -> Call:
+    """The same call with its result as the transcript has it."""
     content = result.get("content")
-    text = (content if isinstance(content, str) else "").removeprefix("Error: ")
+    text = content if isinstance(content, str) else ""
+    if result.get("is_error") is not True:
+        _answered(call, text)
+        return call
+    text = text.removeprefix("Error: ")
     code = number_after(text, _EXIT)
     if code is None:
         return errored(call, text)

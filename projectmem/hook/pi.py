@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from projectmem.hook.payload import Answer, Payload
+    from projectmem.hook.payload import Answer, Call, Payload
 
 __all__ = ["BATCHES", "EVENTS", "HARNESS", "WARNS_BEFORE", "answer", "context", "parse", "refuses", "with_message"]
 
@@ -35,15 +35,20 @@ def parse(event: str, raw: Any) -> Payload:
     if event in (PRE, POST):
         call = call_of(payload, HARNESS, raw.get("tool"), raw.get("args"), text_of(raw, "call_id"))
         payload.calls = [call]
-        text = text_of(raw, "output")
-        code = number_after(text[-200:], _EXIT) if call["tool"] == "bash" and raw.get("is_error") is True else None
-        if event == POST and code is not None:
-            exited(call, code, text.rpartition(_EXIT)[0].rstrip("\n"))
-        elif event == POST and raw.get("is_error") is True:
-            errored(call, text)
-        elif event == POST:
-            call["output"], call["is_error"] = head_and_tail(text), False
+        if event == POST:
+            told(call, text_of(raw, "output"), failed=raw.get("is_error") is True)
     return payload
+
+
+def told(call: Call, text: str, *, failed: bool) -> Call:
+    """The same call with what its tool answered."""
+    code = number_after(text[-200:], _EXIT) if call["tool"] == "bash" and failed else None
+    if code is not None:
+        return exited(call, code, text.rpartition(_EXIT)[0].rstrip("\n"))
+    if failed:
+        return errored(call, text)
+    call["output"], call["is_error"] = head_and_tail(text), False
+    return call
 
 
 def context(event: str, text: str) -> Answer:

@@ -12,7 +12,7 @@ from typing import Any
 
 from projectmem.hook import codex
 from projectmem.hook.payload import call_of, exited
-from projectmem.importers.lines import Call, Counts, ended, json_lines, payload_of, time_us
+from projectmem.importers.reading import Call, Counts, ended, json_lines, payload_of, time_us
 from projectmem.place import Place, config_dir
 
 _MARKS = (b'"session_meta"', b'"turn_context"', b'"item_completed"', b'"custom_tool_call')

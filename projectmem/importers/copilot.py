@@ -11,7 +11,7 @@ from typing import Any
 
 from projectmem.hook import copilot
 from projectmem.hook.payload import call_of, errored
-from projectmem.importers.lines import Call, Counts, ended, json_lines, payload_of, time_us
+from projectmem.importers.reading import Call, Counts, by_age, ended, json_lines, payload_of, time_us
 from projectmem.place import Place, config_dir
 
 _MARKS = (b'"session.start"', b'"tool.execution_start"', b'"tool.execution_complete"')
@@ -20,7 +20,7 @@ _MARKS = (b'"session.start"', b'"tool.execution_start"', b'"tool.execution_compl
 def session_files(place: Place) -> list[Path]:
     """All transcripts, oldest first."""
     files = (Path(config_dir("COPILOT_HOME", "~/.copilot")) / "session-state").glob("*/events.jsonl")
-    return sorted(files, key=lambda path: (path.stat().st_mtime_ns, str(path)))
+    return by_age(files)
 
 
 def read_calls(path: Path, counts: Counts | None = None) -> Iterator[Call]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from projectmem.hook import gemini
 from projectmem.hook.payload import call_of
-from projectmem.importers.lines import Call, Counts, ended, json_lines, payload_of, time_us
+from projectmem.importers.reading import Call, Counts, ended, json_lines, payload_of, time_us
 from projectmem.place import Place, config_dir
 
 _ENDED = ("success", "error")

@@ -11,7 +11,7 @@ import orjson
 
 from projectmem.hook import opencode
 from projectmem.hook.payload import call_of, errored, exited
-from projectmem.importers.lines import Call, Counts, ended, payload_of
+from projectmem.importers.reading import Call, Counts, ended, payload_of
 from projectmem.place import Place, config_dir
 
 _PARTS = """SELECT part.session_id, session.directory, part.data FROM part JOIN session ON session.id = part.session_id
@@ -30,21 +30,19 @@ def read_calls(path: Path, counts: Counts | None = None) -> Iterator[Call]:
     try:
         db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
         try:
-            rows = db.execute(_PARTS).fetchall()
+            for session, directory, data in db.execute(_PARTS):
+                try:
+                    part = orjson.loads(data)
+                except ValueError:
+                    counts.bad(path)
+                    continue
+                call = _call(part, payload_of(str(session), str(directory))) if isinstance(part, dict) else None
+                if call is not None:
+                    yield call
         finally:
             db.close()
-    except sqlite3.Error:
-        counts.damaged += 1
-        return
-    for session, directory, data in rows:
-        try:
-            part = orjson.loads(data)
-        except ValueError:
-            counts.damaged += 1
-            continue
-        call = _call(part, payload_of(str(session), str(directory))) if isinstance(part, dict) else None
-        if call is not None:
-            yield call
+    except sqlite3.Error as exc:
+        counts.bad(path, exc)
 
 
 def _call(part: dict[str, Any], payload: Any) -> Call | None:

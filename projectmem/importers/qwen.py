@@ -9,14 +9,14 @@ from typing import Any
 from projectmem.hook import qwen
 from projectmem.hook.gemini import answered, shell
 from projectmem.hook.payload import call_of, errored
-from projectmem.importers.lines import Call, Counts, ended, json_lines, payload_of, time_us
+from projectmem.importers.reading import Call, Counts, by_age, ended, json_lines, payload_of, time_us
 from projectmem.place import Place, config_dir
 
 
 def session_files(place: Place) -> list[Path]:
     """All transcripts, oldest first."""
     files = (Path(config_dir("QWEN_HOME", "~/.qwen")) / "projects").glob("*/chats/*.jsonl")
-    return sorted(files, key=lambda path: (path.stat().st_mtime_ns, path.name))
+    return by_age(files)
 
 
 def read_calls(path: Path, counts: Counts | None = None) -> Iterator[Call]:

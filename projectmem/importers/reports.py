@@ -1,4 +1,5 @@
-"""Reads files that a person names: JUnit XML reports (what a test run in CI said) and mini-swe-agent's trajectories.
+"""Reads files that a person names: JUnit XML reports (what a test run in CI said) and mini-swe-agent's trajectories; and
+finds the readers of the other formats.
 
 Both are recorded as calls in the project's top folder, with the time that the file tells, else that of the file.
 """
@@ -18,9 +19,10 @@ import orjson
 
 from projectmem.errors import BadInputError
 from projectmem.hook.payload import call_of, exited
-from projectmem.importers.lines import Call, Counts, ended, payload_of, time_us
+from projectmem.importers import formats, pytest_reports, sources
+from projectmem.importers.reading import Call, Counts, ended, payload_of, time_us, whole
 
-MAX_BYTES = 256 << 20
+FORMATS = ("junit", "pytest", "mini-swe-agent", "swe-agent", "atif", *sources.SOURCES)
 MAX_NAMED = 50  # failing tests whose names and messages are kept
 _COMMAND = re.compile(r"```(?:bash|sh|mswea_bash_command)\s*\n(.*?)\n?```", re.DOTALL)
 _CODE = re.compile(r"<returncode>\s*(-?\d{1,6})\s*</returncode>")
@@ -35,33 +37,28 @@ def reader(form: str, root: str, command: str) -> Callable[[Path, Counts], Itera
         return partial(_junit, root=root, command=command.strip())
     if form == "mini-swe-agent":
         return partial(_mini, root=root)
-    raise BadInputError(f"unknown format `{form}`: this version reads junit and mini-swe-agent")
-
-
-def _read(path: Path, counts: Counts) -> tuple[bytes, int]:
-    """(content, its time in us); nothing for a file that cannot be read or is empty, which is counted."""
-    try:
-        if path.stat().st_size > MAX_BYTES:
-            raise OSError("too large")
-        raw = path.read_bytes()
-        counts.damaged += not raw
-        return raw, path.stat().st_mtime_ns // 1000
-    except OSError:
-        counts.damaged += 1
-        return b"", 0
+    if form == "pytest":
+        return partial(pytest_reports.read_pytest, root=root, command=command.strip() or "pytest")
+    if form == "swe-agent":
+        return partial(formats.read_swe_agent, root=root)
+    if form == "atif":
+        return partial(formats.read_atif, root=root)
+    if form in sources.SOURCES:
+        return sources.SOURCES[form][1]
+    raise BadInputError(f"unknown format `{form}`: this version reads {', '.join(FORMATS)}")
 
 
 def _junit(path: Path, counts: Counts, root: str, command: str) -> Iterator[Call]:
-    raw, written = _read(path, counts)
+    raw, written = whole(path, counts)
     if not raw:
         return
     try:
         top = ElementTree.fromstring(raw)  # noqa: S314 - expat since 2.4.1 refuses entities that blow up; nothing external is read
     except ElementTree.ParseError:
-        counts.damaged += 1
+        counts.bad(path)
         return
     if top.tag not in ("testsuites", "testsuite"):  # some other XML would count as a run without failures
-        counts.damaged += 1
+        counts.bad(path)
         return
     cases = list(top.iter("testcase"))
     failed = [case for case in cases if case.find("failure") is not None or case.find("error") is not None]
@@ -93,14 +90,14 @@ def _told(case: ElementTree.Element) -> list[str]:
 
 
 def _mini(path: Path, counts: Counts, root: str) -> Iterator[Call]:
-    raw, written = _read(path, counts)
+    raw, written = whole(path, counts)
     if not raw:
         return
     try:
         data = orjson.loads(raw)
         messages = [m for m in data["messages"] if isinstance(m, dict)]
     except (ValueError, KeyError, TypeError):
-        counts.damaged += 1
+        counts.bad(path)
         return
     # A step is known by all that was said up to its end: what is added to the file later changes no step's id.
     upto = hashlib.sha256(b"".join(_canonical(message) for message in messages[:1]))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from projectmem.importers import claude_code, codex, copilot, gemini, opencode, qwen
+from projectmem.importers import claude_code, cline, codex, copilot, droid, gemini, opencode, pi, qwen
 from projectmem.place import Place
 
 Reader = Callable[[Path, Any], Iterator[dict[str, Any]]]
@@ -17,6 +17,9 @@ SOURCES: dict[str, tuple[Callable[[Place], list[Path]], Reader]] = {
     "qwen": (qwen.session_files, qwen.read_calls),
     "copilot": (copilot.session_files, copilot.read_calls),
     "opencode": (opencode.session_files, opencode.read_calls),
+    "droid": (droid.session_files, droid.read_calls),
+    "cline": (cline.session_files, cline.read_calls),
+    "pi": (pi.session_files, pi.read_calls),
 }
 
 

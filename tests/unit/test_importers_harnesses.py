@@ -13,7 +13,7 @@ import pytest
 from projectmem_logs.home import init_home
 from projectmem_logs.reader import read_events
 
-from projectmem.importers.claude_code import backfill
+from projectmem.importers.backfill import backfill
 from projectmem.importers.sources import SOURCES, sessions
 from projectmem.place import Place, locate
 
@@ -25,7 +25,7 @@ AT = ["2026-11-30T17:03:24.000Z", "2026-11-30T17:03:25.000Z", "2026-11-30T17:03:
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
     """A project with a log, and a home of its own."""
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    for variable in ("CODEX_HOME", "QWEN_HOME", "COPILOT_HOME", "XDG_DATA_HOME"):
+    for variable in ("CODEX_HOME", "QWEN_HOME", "COPILOT_HOME", "XDG_DATA_HOME", "PI_CODING_AGENT_DIR"):
         monkeypatch.delenv(variable, raising=False)
     root = tmp_path / "repo"
     root.mkdir()
@@ -43,7 +43,7 @@ def _write(path: Path, lines: list[Any]) -> None:
 
 def _codex(home: Path, cwd: str) -> None:
     def ran(id: str, command: str, code: int, output: str, at: str) -> dict[str, Any]:
-        item = {"type": "CommandExecution", "id": id, "command": ["/bin/bash", "-lc", command], "cwd": f"file://{cwd}"}
+        item: dict[str, Any] = {"type": "CommandExecution", "id": id, "command": ["/bin/bash", "-lc", command], "cwd": f"file://{cwd}"}
         item |= {"exit_code": code, "aggregated_output": output, "duration": {"secs": 1, "nanos": 0}}
         return {"timestamp": at, "type": "event_msg", "payload": {"type": "item_completed", "item": item}}
 
@@ -115,8 +115,54 @@ def _opencode(home: Path, cwd: str) -> None:
     db.close()
 
 
+def _droid(home: Path, cwd: str) -> None:
+    lines: list[Any] = [{"type": "session_start", "id": "s1", "cwd": cwd}]
+    for id, command, code, at in (("d1", "make build", 2, AT[1]), ("d2", "true", 0, AT[2])):
+        use = {"type": "tool_use", "id": id, "name": "Execute", "input": {"command": command, "riskLevel": "low"}}
+        error = "Error: Command failed (exit code: 2)\nmake: *** [build] Error 2\n" if code else ""
+        told = {"type": "tool_result", "tool_use_id": id, "is_error": bool(code)}
+        told["content"] = f"{error}\n\n[Process exited with code {code}]"
+        began = AT[AT.index(at) - 1]
+        lines += [
+            {"type": "message", "timestamp": began, "message": {"role": "assistant", "content": [use], "modelId": "m"}},
+            {"type": "message", "timestamp": at, "message": {"role": "user", "content": [told]}},
+        ]
+    _write(home / ".factory/sessions/-repo/s1.jsonl", lines)
+
+
+def _pi(home: Path, cwd: str) -> None:
+    lines: list[Any] = [{"type": "session", "version": 3, "id": "s1", "timestamp": AT[0], "cwd": cwd}]
+    for id, command, code, at in (("i1", "make build", 2, AT[1]), ("i2", "true", 0, AT[2])):
+        use = {"type": "toolCall", "id": id, "name": "bash", "arguments": {"command": command}}
+        text = "make: *** [build] Error 2\n\n\nCommand exited with code 2" if code else "(no output)"
+        told = {"role": "toolResult", "toolCallId": id, "toolName": "bash", "isError": bool(code)}
+        told["content"] = [{"type": "text", "text": text}]
+        began = AT[AT.index(at) - 1]
+        lines += [
+            {"type": "message", "timestamp": began, "message": {"role": "assistant", "content": [use], "model": "m"}},
+            {"type": "message", "timestamp": at, "message": told},
+        ]
+    _write(home / ".pi/agent/sessions/--repo--/2026-11-30T17-03-24-000Z_s1.jsonl", lines)
+
+
+def _cline(home: Path, cwd: str) -> None:
+    messages: list[Any] = []
+    for n, (id, command, code) in enumerate((("l1", "make build", 2), ("l2", "true", 0))):
+        use = {"type": "tool_use", "id": id, "name": "run_commands", "input": {"commands": [command]}}
+        row: dict[str, Any] = {"query": command, "result": "", "success": not code}
+        if code:
+            row |= {"result": "[Command exited with code 2]\nmake: *** [build] Error 2\n", "error": "Command exited with code 2"}
+        told = {"type": "tool_result", "tool_use_id": id, "name": "run_commands", "content": [row]}
+        at = 1_796_058_204_000 + 2000 * n
+        messages += [{"role": "assistant", "content": [use], "ts": at}, {"role": "user", "content": [told], "ts": at + 1000}]
+    folder = home / ".cline/data/sessions/s1"
+    _write(folder / "s1.messages.json", [{"version": 1, "sessionId": "s1", "messages": messages}])
+    _write(folder / "s1.json", [{"session_id": "s1", "cwd": cwd}])
+
+
 MADE: dict[str, Callable[[Path, str], None]] = {
-    "codex": _codex, "gemini": _gemini, "qwen": _qwen, "copilot": _copilot, "opencode": _opencode
+    "codex": _codex, "gemini": _gemini, "qwen": _qwen, "copilot": _copilot, "opencode": _opencode,
+    "droid": _droid, "pi": _pi, "cline": _cline,
 }  # fmt: skip
 
 
@@ -131,7 +177,8 @@ def test_sessions_are_read_once_and_as_an_import(place: Place, tmp_path: Path, n
     MADE[name](tmp_path / "home", place.root)
     counts = backfill(place, now=NOW, sources=sessions(place, [name]))
     assert (counts.calls, counts.recorded, counts.failed, counts.damaged) == (2, 2, 1, 0)
-    assert _rows(place) == [("make build", "failed", 2, "import"), ("true", "ok", 0, "import")]
+    code = None if name in ("pi", "cline") else 0  # these tell only the codes of failures
+    assert _rows(place) == [("make build", "failed", 2, "import"), ("true", "ok", code, "import")]
     event = next(e for e in read_events(place.home) if e["kind"] == "action.finished")
     assert (event["actor"]["harness"], event["actor"]["session"]) == (name, "s1")
     assert event["data"]["duration_ms"] == 1000
@@ -149,7 +196,7 @@ def test_sessions_of_another_repository_are_left_out(place: Place, tmp_path: Pat
     assert _rows(place) == []
 
 
-@pytest.mark.parametrize("name", ["gemini", "copilot"])
+@pytest.mark.parametrize("name", ["gemini", "copilot", "droid"])
 def test_a_session_that_the_hook_has_seen_is_left_out_where_calls_have_no_ids(place: Place, tmp_path: Path, name: str) -> None:
     """The hook's events of the same calls have other ids; twice on record would be twice failed."""
     from projectmem.hook import entry
@@ -167,17 +214,20 @@ def test_damaged_transcripts_are_counted_and_passed_over(place: Place, tmp_path:
     """Garbage between the lines costs those lines only; a damaged database is one damaged file."""
     MADE[name](tmp_path / "home", place.root)
     ((path, _),) = sessions(place, [name])
-    if name == "opencode":
+    if name == "cline":
+        path.write_bytes(path.read_bytes()[:-9])
+    elif name == "opencode":
         path.write_bytes(b"SQLite format 3\x00" + b"garbage" * 200)
     else:
-        marks = b'{"toolCalls" "functionCall" "item_completed" "tool.execution_start"\n[1, "toolCalls"]\n'
+        marks = b'{"toolCalls" "functionCall" "item_completed" "tool.execution_start" "tool_use" "toolCall"\n[1, "toolCalls"]\n'
         path.write_bytes(marks + path.read_bytes() + b'\xff{"functionCall"')
     counts = backfill(place, now=NOW, sources=sessions(place, [name]))
     assert counts.damaged >= 1
-    assert counts.recorded == (0 if name == "opencode" else 2)
+    assert counts.recorded == (0 if name in ("opencode", "cline") else 2)
+    assert list(counts.unread) == [str(path)] and str(path) in counts.line()
 
 
 def test_a_harness_without_a_reader_has_no_sessions(place: Place) -> None:
     """Nothing to read is no error."""
-    assert sessions(place, ["droid", "cursor"]) == []
+    assert sessions(place, ["openhands", "cursor"]) == []
     assert set(MADE) | {"claude-code"} == set(SOURCES)

@@ -112,13 +112,13 @@ def test_unfinished_damaged_and_foreign_lines_are_counted_and_passed_over(kept: 
     subprocess.run(["git", "init", "-q", str(elsewhere)], check=True)
     unfinished = kept.call("t2", "sleep 9", "")[:1]
     foreign = kept.call("t3", "ls", "x", cwd=str(elsewhere))
-    kept.write(
+    path = kept.write(
         [*kept.call("t1", "ls", "a"), "{ broken tool_use", *unfinished, *foreign, "[]", '{"type": "user", "x": "tool_use"}']
     )
     counts = backfill(kept.place, now=NOW)
     assert counts.to_data() == {
         "files": 1, "sessions": 1, "calls": 2, "recorded": 1, "failed": 0,
-        "known": 0, "unfinished": 1, "elsewhere": 1, "damaged": 1,
+        "known": 0, "unfinished": 1, "elsewhere": 1, "damaged": 1, "unread": [str(path)],
     }  # fmt: skip
     assert "2 tool calls" in counts.line()
 

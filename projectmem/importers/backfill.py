@@ -1,0 +1,189 @@
+"""Records what readers of other tools' files found: once each, with origin `import`, in batches, so that a run may be stopped.
+
+A run that was cut short goes on where it was: what is in the log is known by the call's id, and by a keyed mark where it was
+erased from it. Memory stays bounded: a batch of calls, the ids that are known, and what a later call needs of earlier ones.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from projectmem_projections.errors import ProjectionError
+
+from projectmem import place as places
+from projectmem.hook.drafts import finished_draft
+from projectmem.hook.finish import judged, seen_again
+from projectmem.hook.state import identified, open_state, redactor
+from projectmem.importers.earlier import Earlier
+from projectmem.importers.reading import Call, Counts
+from projectmem.place import Place
+from projectmem.writing import append
+
+Reader = Callable[[Path, Counts], Iterator[Call]]
+Sources = Sequence[tuple[Path, Reader]]
+BATCH_EVENTS = 1_000
+BATCH_CHARS = 4 << 20  # of inputs: what is derived from one is a few times as long, and a batch of the log ends at 32 MiB
+SHAPES = (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError, OverflowError, sqlite3.Error, OSError)
+
+
+def backfill(
+    place: Place,
+    *,
+    now: int,
+    progress: Callable[[Iterable[Any]], Iterable[Any]] = iter,
+    sources: Sources | None = None,
+) -> Counts:
+    """Record the calls of earlier sessions that the log does not hold yet. Idempotent: a call is known by its id.
+
+    sources   (file, reader) of the transcripts (importers/sources.py), by default Claude Code's
+    progress  is given the sources and passes them on, as they are or with readers that tell how far they are
+
+    Raises LogError where the log cannot be written. What cannot be read is counted, named and passed over.
+    """
+    if sources is None:
+        from projectmem.importers import claude_code
+
+        sources = [(path, claude_code.read_calls) for path in claude_code.session_files(place)]
+    if not sources:
+        return Counts()
+    try:
+        state = open_state(place)
+    except ProjectionError:  # busy, or not to be written: what is read here is enough but for a call begun before it
+        return _Backfill(place, Earlier(), now).run(progress(sources))
+    try:
+        return _Backfill(place, Earlier(state), now).run(progress(sources))
+    finally:
+        state.close()
+
+
+class _Backfill:
+    """One run: what is known, what was read, and the batch that is not written yet."""
+
+    def __init__(self, place: Place, earlier: Earlier, now: int) -> None:
+        self.place, self.earlier, self.now = place, earlier, now
+        self.counts, self.owner, self.erased = Counts(), _Owner(place), Erased(place)
+        self.known, self.observed = _recorded(place)
+        self.sessions: set[str] = set()
+        self.drafts: list[dict[str, Any]] = []
+        self.chars = 0
+
+    def run(self, sources: Iterable[tuple[Path, Reader]]) -> Counts:
+        for path, reader in sources:
+            before = self.counts.damaged
+            belongs = False
+            for call in _calls(reader, path, self.counts):
+                belongs = self.take(call) or belongs
+            self.counts.files += belongs
+            if self.counts.damaged > before:
+                self.counts.unread.setdefault(str(path), "")
+        self.write()
+        self.counts.sessions = len(self.sessions)
+        return self.counts
+
+    def take(self, call: Call) -> bool:
+        """Record one call if it is to be; whether it belongs to this repository."""
+        counts, where = self.counts, self.owner.of(call["cwd"])
+        if where is None:
+            counts.elsewhere += 1
+            return False
+        counts.calls += 1
+        self.sessions.add(call["session"])
+        if call["at"] is None:
+            counts.unfinished += 1
+        elif call["call"] in self.known or call["call"] in self.erased or self.hooked(call):
+            counts.known += 1
+        else:
+            self.known.add(call["call"])
+            draft = _draft(where, call, self.earlier)
+            counts.recorded += 1
+            counts.failed += draft["data"]["outcome"] == "failed"
+            self.drafts.append(draft)
+            self.chars += len(draft["data"]["input"])
+            if len(self.drafts) >= BATCH_EVENTS or self.chars >= BATCH_CHARS:
+                self.write()
+        return True
+
+    def hooked(self, call: Call) -> bool:
+        """Whether the hook has seen the call's session under ids of its own."""
+        return bool(call.get("unnamed")) and call["session"] in self.observed
+
+    def write(self) -> None:
+        """Append the batch."""
+        if self.drafts:
+            append(self.place, self.drafts, self.now, "batch")
+        self.drafts, self.chars = [], 0
+
+
+def _calls(reader: Reader, path: Path, counts: Counts) -> Iterator[Call]:
+    """The calls of one file up to where its shape is another than the reader knows."""
+    try:
+        yield from reader(path, counts)
+    except SHAPES as exc:
+        counts.bad(path, exc if isinstance(exc, OSError) else f"of an unknown shape: {type(exc).__name__}")
+
+
+def _recorded(place: Place) -> tuple[set[str], set[str]]:
+    """(ids of all tool calls in the log, sessions that the hook recorded calls of). A resumed session repeats old lines."""
+    from projectmem_logs.reader import read_events
+
+    calls: set[str] = set()
+    observed: set[str] = set()
+    for event in read_events(place.home):
+        if event.get("kind") != "action.finished":
+            continue
+        if call := (event.get("data") or {}).get("call"):
+            calls.add(str(call))
+        actor = event.get("actor") or {}
+        if actor.get("origin") == "observed":
+            observed.add(str(actor.get("session")))
+    return calls, observed
+
+
+class Erased:
+    """The calls that were in the log and were erased from it: they stay out. Only keyed hashes of their ids are kept."""
+
+    def __init__(self, place: Place) -> None:
+        from projectmem.forget import erased_calls
+
+        self.home, self.marks = place.home, erased_calls(place.home)
+
+    def __contains__(self, call: str) -> bool:
+        if not self.marks:
+            return False
+        from projectmem_logs.home import redaction_key
+
+        from projectmem.forget import call_mark
+
+        return call_mark(redaction_key(self.home), call) in self.marks
+
+
+def _draft(place: Place, call: Call, earlier: Earlier) -> dict[str, Any]:
+    earlier.at = call["at"]
+    action = identified(place, call, earlier.moves())
+    call["output"] = redactor(place).text(call["output"])
+    outcome = seen_again(earlier, call, action, judged(call, action, {}))
+    draft = finished_draft(call, action, outcome, {}, at=call["at"], origin="import", source="backfill")
+    earlier.learn(draft)
+    return draft
+
+
+class _Owner:
+    """Which calls belong here: those made in a folder of the same repository, each in its own work tree."""
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self._known: dict[str, Place | None] = {}
+
+    def of(self, cwd: str) -> Place | None:
+        if cwd not in self._known:
+            found = places.locate(cwd) if cwd else None
+            if found is not None and found.common_dir == self.place.common_dir and found.root:
+                here = Place(found.root, self.place.home, found.worktree, found.git_dir, found.common_dir)
+                inside = bool(found.common_dir) or found.root == self.place.root
+                self._known[cwd] = here if inside else None
+            else:
+                self._known[cwd] = None
+        return self._known[cwd]

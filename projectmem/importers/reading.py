@@ -1,0 +1,189 @@
+"""How importers read files: bounded lines, JSON, times, and the counts of what they saw. Bad input is counted, never raised."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import IO, Any
+
+import orjson
+
+from projectmem.hook.payload import Payload
+from projectmem.render import count
+
+Call = dict[str, Any]
+LINE_MAX = 64 << 20  # bytes of one line that are held in memory; longer lines are damage
+PIECE = 1 << 20
+WHOLE_MAX = 256 << 20  # bytes of a file that is one JSON or XML document
+NAMED_MAX = 20
+BOM = b"\xef\xbb\xbf"
+
+
+class Counts:
+    """What a backfill saw. All numbers reconcile: calls = recorded + known + unfinished.
+
+    files, sessions  that belong to this repository;  elsewhere  calls made in another repository (not counted in calls)
+    calls            tool calls read;  recorded  new in the log, of which `failed` failed;  known  in the log, or erased from it
+    unfinished       without a result (the session was ended in between);  damaged  lines or files that could not be read
+    unread           the files that hold what could not be read, at most NAMED_MAX, and why where a system error said so
+    """
+
+    FIELDS = ("files", "sessions", "calls", "recorded", "failed", "known", "unfinished", "elsewhere", "damaged")
+
+    def __init__(self) -> None:
+        self.files = self.sessions = self.calls = self.recorded = self.failed = 0
+        self.known = self.unfinished = self.elsewhere = self.damaged = 0
+        self.unread: dict[str, str] = {}
+
+    def to_data(self) -> dict[str, Any]:
+        """The counts by name, and the files that could not be read whole."""
+        return {**{name: getattr(self, name) for name in self.FIELDS}, "unread": list(self.unread)}
+
+    def bad(self, path: Path | str, why: object = "") -> None:
+        """Count one more piece of `path` that cannot be read."""
+        self.damaged += 1
+        said = (why.strerror or type(why).__name__) if isinstance(why, OSError) else str(why)
+        name = str(path)
+        if name in self.unread or len(self.unread) < NAMED_MAX:
+            self.unread[name] = self.unread.get(name) or said
+
+    def line(self) -> str:
+        """The counts for a person."""
+        if not self.files:
+            return "no earlier sessions of this repository to read" + self.named()
+        more = [f"{self.known} already known"] if self.known else []
+        more += [f"{self.unfinished} without a result"] if self.unfinished else []
+        more += [f"{count(self.damaged, 'line')} that could not be read"] if self.damaged else []
+        return (
+            f"read {count(self.calls, 'tool call')} of {count(self.sessions, 'earlier session')}: {self.recorded} recorded, "
+            f"{self.failed} of them failed" + (f" ({', '.join(more)})" if more else "") + self.named()
+        )
+
+    def named(self) -> str:
+        """The first of the files that could not be read whole, "" for none; begins with `; `."""
+        if not self.unread:
+            return ""
+        shown = [f"{name} ({why})" if why else name for name, why in list(self.unread.items())[:3]]
+        rest = len(self.unread) - len(shown)
+        return f"; not read to its end: {', '.join(shown)}" + (f" and {count(rest, 'more file')}" if rest else "")
+
+
+def by_age(paths: Iterable[Path]) -> list[Path]:
+    """The files, oldest first; what is gone, or a link that leads nowhere, is left out."""
+    found = []
+    for path in paths:
+        try:
+            found.append((path.stat().st_mtime_ns, str(path), path))
+        except OSError:
+            continue
+    return [path for _, _, path in sorted(found)]
+
+
+def opened(path: Path) -> IO[bytes]:
+    """The file for reading. Raises OSError, also for what is no regular file (a pipe would wait for ever)."""
+    if path.exists() and not path.is_file():
+        raise OSError(0, "not a file")
+    return path.open("rb")
+
+
+def raw_lines(path: Path, counts: Counts) -> Iterator[bytes]:
+    """The lines of a file without a byte-order mark, one at a time, none above LINE_MAX; what cannot be read is counted."""
+    try:
+        with opened(path) as file:
+            first = True
+            while raw := file.readline(LINE_MAX):
+                if len(raw) == LINE_MAX and not raw.endswith(b"\n"):
+                    counts.bad(path, f"a line of more than {LINE_MAX >> 20} MiB")
+                    _skip(file)
+                    continue
+                yield raw.removeprefix(BOM) if first else raw
+                first = False
+    except OSError as exc:
+        counts.bad(path, exc)
+
+
+def _skip(file: IO[bytes]) -> None:
+    """Go to the start of the next line."""
+    while piece := file.readline(PIECE):
+        if piece.endswith(b"\n"):
+            return
+
+
+def json_lines(path: Path, counts: Counts, *marks: bytes) -> Iterator[dict[str, Any]]:
+    """The JSON objects of the lines that hold one of the marks (all lines without marks); what is damaged is counted."""
+    for raw in raw_lines(path, counts):
+        if marks and not any(mark in raw for mark in marks):
+            continue
+        try:
+            line = orjson.loads(raw)
+        except ValueError:
+            if raw.strip():
+                counts.bad(path)
+            continue
+        if isinstance(line, dict):
+            yield line
+        elif not marks:
+            counts.bad(path)
+
+
+def whole(path: Path, counts: Counts) -> tuple[bytes, int]:
+    """(content, its time in us); nothing for a file that cannot be read, is empty or above WHOLE_MAX, which is counted."""
+    try:
+        with opened(path) as file:
+            state = os.fstat(file.fileno())
+            if state.st_size > WHOLE_MAX:
+                counts.bad(path, f"more than {WHOLE_MAX >> 20} MiB")
+                return b"", 0
+            raw = file.read(WHOLE_MAX).removeprefix(BOM)
+    except OSError as exc:
+        counts.bad(path, exc)
+        return b"", 0
+    if not raw:
+        counts.bad(path, "empty")
+    return raw, state.st_mtime_ns // 1000
+
+
+def whole_json(path: Path, counts: Counts) -> tuple[dict[str, Any], int]:
+    """(the JSON object that the file is, its time in us); ({}, 0) for anything else, which is counted."""
+    raw, written = whole(path, counts)
+    if not raw:
+        return {}, 0
+    try:
+        found = orjson.loads(raw)
+    except ValueError:
+        counts.bad(path, "not JSON")
+        return {}, 0
+    if isinstance(found, dict):
+        return found, written
+    counts.bad(path, "not a JSON object")
+    return {}, 0
+
+
+def payload_of(session: str, cwd: str, model: str = "") -> Payload:
+    """What the adapters need to make a call."""
+    return Payload("", "post", {"session_id": session, "cwd": cwd, "model": model})
+
+
+def ended(call: Call, at: int, began: int = 0) -> Call:
+    """The same call with the time (us) that it ended at, and how long it took where that is known."""
+    call.update(at=at or None, turn=-1, began=began)
+    if call["duration_ms"] is None and at and began:
+        call["duration_ms"] = max(0, (at - began) // 1000)
+    return call
+
+
+def time_us(value: Any) -> int:
+    """An ISO time as microseconds since the epoch; 0 for none."""
+    if not isinstance(value, str):
+        return 0
+    try:
+        return max(0, round(datetime.fromisoformat(value).timestamp() * 1_000_000))
+    except (ValueError, OverflowError):
+        return 0
+
+
+def ms_us(value: Any) -> int:
+    """Milliseconds since the epoch as microseconds; 0 for none."""
+    return value * 1000 if type(value) is int and 0 < value < 1 << 43 else 0
