@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test fast checks score matrix moments bench nightly lock clean
+.PHONY: demo test fast checks score signatures matrix moments bench nightly lock clean
 
 demo: $(READY) ## the main job, end to end, in a temporary repository
 	@$(BIN)/projectmem demo
@@ -23,6 +23,9 @@ checks: $(READY) ## style, types and the direction of imports
 
 score: $(READY) ## the gate on recorded transcripts, written into gate/README.md; they are not in this repository: PROJECTMEM_SHARED names their folder
 	$(BIN)/python -m tests.bench.backtest --write
+
+signatures: $(READY) ## how stable signatures are on the same transcripts, written into gate/EVIDENCE.md
+	$(BIN)/python -m tests.bench.signatures --write
 
 matrix: $(READY) ## what each harness can express, written into README.md
 	$(BIN)/python -m tests.harness_matrix --write

@@ -14,6 +14,7 @@ MARKS: tuple[tuple[str, tuple[str, ...]], ...] = (
         ".h' file not found", "cannot open shared object", "could not resolve dependency", "not installed",
         "is not in std", "no matching distribution", "run `npm install`", "run npm install", "failed to resolve import",
         "classnotfoundexception", "noclassdeffounderror", "cannot load such file",
+        "version solving failed", "no solution found when resolving",
         "resolved to an installable set", "bundler could not find compatible",
         "in locally installed gems", "is not yet checked out", "could not find package", "vendor/autoload.php",
         "could not find a package configuration file", 'could not find module "find', "could not find (missing:",

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 _TESTERS = (
     "pytest", "unittest", "go-test", "jest", "node-test", "bun-test", "playwright", "rspec", "junit", "dotnet-test", "minitest",
     "phpunit", "pest", "ctest", "cargo-test", "mix-test", "deno-test", "bazel-test",
+    "flutter-test", "swift-test", "sbt-test",
 )  # fmt: skip
 _BUILDERS = ("tsc", "eslint", "biome", "cc", "ruff", "mypy", "golangci-lint", "gradle", "mvn", "dotnet", "cargo", "make")
 _INTERPRETERS = names("python node deno ruby perl php java tsx ts-node bash sh zsh")
@@ -149,7 +150,7 @@ def _compiled(name: str, text: str) -> bool:
 
 _COMPILERS = (
     "tsc", "eslint", "biome", "cc", "mypy", "ruff", "golangci-lint", "cargo", "go", "kotlin", "sbt", "dotnet", "linker",
-    "rubocop", "phpstan", "zig", "swift", "bazel", "cmake",
+    "rubocop", "phpstan", "zig", "swift", "bazel", "cmake", "haskell", "flutter",
 )  # fmt: skip
 
 

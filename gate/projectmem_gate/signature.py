@@ -25,6 +25,8 @@ _TELLING: tuple[tuple[tuple[str, ...], str], ...] = (
     (("--- FAIL",), r"^\s*--- FAIL: "),
     ((".go:",), r"^(?:vet: )?(?:\./)?\S+\.go:\d+:\d+: "),
     (("FAIL:", "ERROR:"), r"^(?:FAIL|ERROR): \w+ \("),
+    (("● ",), r"^\s*● (?!Console\b|Validation )\S"),
+    ((" [E]",), r"^\d\d:\d\d \+\d+.* -\d+: .* \[E\]$"),
     (("(fail)", "✗", "✘", " FAIL "), r"^\s*(?:\(fail\)|✗|✘)|^\s*FAIL\s"),
     (("rror: ", "rror["), r"^\S+:\d+(?::\d+)?:? (?:fatal )?error"),
     (("fatal: ",), r"^fatal: "),
@@ -51,7 +53,10 @@ _TELLING: tuple[tuple[tuple[str, ...], str], ...] = (
 _WEAK = (
     r"^(?:FAIL(?:\s.*)?|FAILED \(.*|.*ERROR task failed|error: script \".*|error Command failed.*|.*Process completed with exit"
     r" code.*|g?make(?:\[\d+\])?: \*\*\*.*|npm error (?:Lifecycle script|command failed).*|ELIFECYCLE.*|exit status.*"
-    r"|BUILD FAILED.*|Error: Process .*|CMake Error at .*:|FAILURES!|ERRORS!|rake aborted!|> Task :.* FAILED|Failed!.*)$"
+    r"|BUILD FAILED.*|Error: Process .*|CMake Error at .*:|FAILURES!|ERRORS!|rake aborted!|> Task :.* FAILED|Failed!.*"
+    r"|[1-9]\d* (?:failed|failing|errors?),?|Tests?:? .*\bfailed\b.*|Test (?:Suites:|Files) .*|● Test suite failed to run"
+    r"|(?:<n> )?tests? completed, \d+ failed|Found \d+ errors?\b.*|Executed \d+ tests?, .*|Some tests failed\."
+    r"|\S+\.l?hs:<n>: error: \[GHC-<n>\]|\u00d7 .*:|error: \d+ errors? occurred:|\d+ errored|✖ .*targets? failed.*)$"
 )
 _NOISE = (
     "$ ",
@@ -80,6 +85,7 @@ _NOISE = (
 _WENT_WELL = (
     "=== ", "--- PASS", "--- SKIP", "ok  ", "PASS", "?   ", "(pass)", "(skip)", "✓ ", "✔ ", "Checked ", "Finished in", "Ran ",
     "Compiling ", "Downloading ", "Downloaded ", "Installed ", "Resolved ", "Building ", "Fetching ", "Using ",
+    "Start at ", "Duration ", "Time: ", "Snapshots: ", "Test Files ", "Test Suites: ", "Tests: ", "Tests  ", "Cached: ",
 )  # fmt: skip
 _CODE_LINE = r"^\W*(?:[Ee]xit|EXIT|rc|RC|[Ss]tatus|[Cc]ode|ret)[\w ]*\W{0,4}\d{1,3}\W*$"
 MANY = 3  # failing tests or compile errors that make up one signature
@@ -171,6 +177,12 @@ def normal(line: str) -> str:
         line = rx(r"\[?\b\d\d:\d\d:\d\d(?:[.,]\d+)?\b\]?").sub("<time>", line)
     if line.count("-") > 3:
         line = rx(r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b").sub("<id>", line)
+    if line.count("-") > 1:
+        line = rx(_POD).sub("-<pod>", line)
+    if "otal" in line or "completed" in line or "checked " in line:
+        line = rx(_LOOKED_AT).sub("", line)
+    if "+" in line and " -" in line:
+        line = rx(r"^\d\d:\d\d \+\d+(?: ~\d+)? (-\d+: )").sub(r"\1", line)  # Dart's clock and its count
     if "0x" in line:
         line = rx(r"\b0x[0-9a-fA-F]+\b").sub("<hex>", line)
     if (digits := sum(map(line.count, "0123456789"))) and _has_run(line, 7):
@@ -185,6 +197,15 @@ def normal(line: str) -> str:
         line = rx(r"(?<![\w<:/])(?:[A-Za-z]:)?[\w.~@+\-]*(?:[/\\][\w.~@+\-]+){1,}/?").sub(_shorten_path, line)
         line = rx(r"(?<![\w./:<])([\w.-]*\w)/(?=[\s:'\",;)]|$)").sub(r"\1", line)  # `ls: dist/:` and `ls: /srv/x/dist:`
     return " ".join((_without_numbers(line) if digits or not line.isascii() else line).split())
+
+
+# A pod's name ends in a hash of its set and five letters of its own (Kubernetes' alphabet for both).
+_POD = r"-(?=[b-df-hj-np-tv-z\d]*\d)[b-df-hj-np-tv-z\d]{8,10}-[b-df-hj-np-tv-z\d]{5}\b"
+# What a runner looked at besides what failed: `12 total`, `4 tests completed`, `(checked 14 source files)`, .NET's sums.
+_LOOKED_AT = (
+    r",? \d+ total\b|\b\d+ (?=tests? completed, [1-9]\d* failed)| \(checked \d+ source files?\)"
+    r"|, Passed: +\d+, Skipped: +\d+, Total: +\d+(?:, Duration: .*)?$"
+)
 
 
 def _has_run(line: str, length: int) -> bool:

@@ -215,10 +215,10 @@ def _score(opportunities: Path, verdicts: Path) -> dict[str, Any]:
     return scored
 
 
-def write(lines: Sequence[str], page: Path = PAGE) -> None:
+def write(lines: Sequence[str], page: Path = PAGE, begin: str = BEGIN, end: str = END) -> None:
     """Put the tables between the marks of the page. Raises ValueError where the marks are not there."""
     text = page.read_text(encoding="utf-8")
-    head, tail = text.index(BEGIN) + len(BEGIN), text.index(END)
+    head, tail = text.index(begin) + len(begin), text.index(end)
     page.write_text(text[:head] + "\n\n" + "\n".join(lines) + "\n\n" + text[tail:], encoding="utf-8")
 
 
