@@ -23,18 +23,21 @@ def check_action(
 
     now in microseconds. Raises LogError, ProjectionError.
     """
-    return assess_now(place, action_for(place, tool, tool_input, cwd, harness), now, session=session, harness=harness)[0]
+    action = action_for(place, tool, tool_input, cwd, harness, now)
+    return assess_now(place, action, now, session=session, harness=harness)[0]
 
 
-def action_for(place: Place, tool: str, tool_input: Any, cwd: str, harness: str = "") -> Action:
-    """The canonical action of a call, its secrets replaced as the hook would replace them."""
-    from projectmem.hook.state import identified
+def action_for(place: Place, tool: str, tool_input: Any, cwd: str, harness: str = "", now: int = 0) -> Action:
+    """The canonical action of a call, its secrets replaced as the hook would replace them; of a proposed one (`now`) with the
+    failed edits that it amounts to on disk."""
+    from projectmem.hook.state import as_tried, identified
     from projectmem.state import reading
 
-    call = {"tool": tool, "input": tool_input, "cwd": os.path.abspath(cwd), "harness": harness}
+    call: Any = {"tool": tool, "input": tool_input, "cwd": os.path.abspath(cwd), "harness": harness}
     with reading(place) as state:
         moved = state.moves()
-    return identified(place, call, moved, done=False)
+        action = identified(place, call, moved, done=False)
+        return as_tried(place, state, call, action, now, moved) if now else action
 
 
 def assess_now(

@@ -5,7 +5,7 @@ No clock, no disk, no randomness: equal inputs give equal bytes. The ten propert
 
 from __future__ import annotations
 
-from projectmem_gate import fixes, freshness, history, odds, reason, rules
+from projectmem_gate import fixes, freshness, history, odds, reach, reason, rules
 from projectmem_gate.lines import basename
 from projectmem_gate.model import ALLOW, ASK, DENY, VERDICTS, WARN, Decision
 
@@ -184,7 +184,7 @@ def _by_record(
     elif ignored:
         silent = False
     guarded = guarded or _waits_first(action, record)
-    if silent or _another_look(action, record, session) or _has_longer(action, record):
+    if silent or _another_look(action, record, session) or _has_longer(action, record) or _awaits(action, record, facts or {}):
         return None
     identical, flaky = _own_history(record, facts or {})
     chance = odds.estimate(record, state, now, identical=identical, retried=(facts or {}).get("retried"))
@@ -302,6 +302,14 @@ def _waits_first(action: Action, record: Record) -> bool:
         return False
     first = next((i for i, p in enumerate(action.parts) if p.key == record.key), 0)
     return any(p.text.startswith("sleep ") for p in action.parts[:first])
+
+
+def _awaits(action: Action, record: Record, facts: Mapping[str, Any]) -> bool:
+    """Does it wait for a server of this machine that was started shortly before the failure, and was not up yet?"""
+    if record.cls != "network" or not reach.is_local(record) or not _waits_first(action, record):
+        return False
+    rows = freshness.each_change(facts, record.at - freshness.STARTING_US, record.at)
+    return any(kind in ("any", "service") for kind, _, _ in rows)
 
 
 def _own_history(record: Record, facts: Mapping[str, Any]) -> tuple[int, bool]:

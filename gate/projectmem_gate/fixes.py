@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from projectmem_gate import freshness, odds
+from projectmem_gate import freshness, moves, odds
 from projectmem_gate.attempts import is_edit
 from projectmem_gate.history import Record, fold, order
 from projectmem_gate.verifiers import REPORTS
@@ -116,12 +116,12 @@ def apart(facts: Mapping[str, Any], fix: Mapping[str, Any]) -> dict[str, Any]:
     """The facts without what making the attempts and taking them back has changed."""
     tried = set(fix["paths"])
     out = dict(facts)
+    changes = [c for c in facts.get("changes") or () if isinstance(c, (list, tuple)) and len(c) >= 3]
+    moved = {(new, at) for old, new, at in _moves(changes) if old in tried}
     out["changes"] = [
         c
-        for c in facts.get("changes") or ()
-        if isinstance(c, (list, tuple))
-        and len(c) >= 3
-        and not (c[0] == "edit" and c[1] in tried)
+        for c in changes
+        if not (c[0] == "edit" and (c[1] in tried or (c[1], c[2]) in moved))
         and not (c[0] == "checkout" and c[1] == "" and c[2] in fix["restored"])
     ]
     if facts.get("head") == freshness.CHANGED:
@@ -131,3 +131,13 @@ def apart(facts: Mapping[str, Any], fix: Mapping[str, Any]) -> dict[str, Any]:
         out["changed_files"] = [p for p in named if p not in tried]
         out["files"] = freshness.CHANGED if out["changed_files"] else freshness.SAME
     return out
+
+
+def _moves(changes: Iterable[Sequence[Any]]) -> list[tuple[str, str, Any]]:
+    """(old name, new name, when) of the files that were moved as they are: they are known by the old name."""
+    found = []
+    for kind, subject, at in (c[:3] for c in changes):
+        if kind == moves.TYPE and isinstance(subject, str):
+            old, _, new = subject.partition(moves.BETWEEN)
+            found.append((old, new, at))
+    return found

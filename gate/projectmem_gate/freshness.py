@@ -35,6 +35,7 @@ SECOND = 1_000_000
 
 # Classes whose cause lies in the workspace: any relevant change of it counts.
 WORKSPACE = ("build", "test", "runtime", "timeout", "resource", "unknown")
+STARTING_US = 600 * SECOND  # a server that was started may take so long
 COOLED = {"network": 600 * SECOND, "lock": 600 * SECOND}
 
 # Programs whose runs cannot put a missing command or package in place.
@@ -100,13 +101,16 @@ def matters(record: Record, change: tuple[str, str, int] | Sequence[Any], sessio
 
 
 def _moved_at(record: Record, facts: Mapping[str, Any]) -> set[tuple[str, int]]:
-    """(path, when) of edits that were moves of the file as it was: no text in it came or went."""
-    if record.cls != "edit-mismatch":
+    """(path, when) of edits that were moves of the file as it was: no text in it came or went. For a command that is wrong in
+    itself only of files that it names: they are followed under their new names. (What it misses may have been moved there.)"""
+    if record.cls not in ("edit-mismatch", "usage"):
         return set()
     found: set[tuple[str, int]] = set()
     for kind, subject, at in changes_after(record, facts, record.at):
         if kind == moves.TYPE:
-            found.update((name, at) for name in subject.split(moves.BETWEEN))
+            old, _, new = subject.partition(moves.BETWEEN)
+            if record.cls != "usage" or (mentions(record, old) and not mentions(record, new)):
+                found.update(((old, at), (new, at)))
     return found
 
 

@@ -238,12 +238,13 @@ def _entries_failed(
 def _touches_failed(
     event: Mapping[str, Any], parts: list[dict[str, Any]], joins: list[str], failed: str
 ) -> list[tuple[Any, ...]]:
-    """What a failed call may have changed all the same: all that ran before the culprit of an `&&` chain, and the files
-    that the rest writes. An edit tool that failed changed nothing."""
+    """What a failed call may have changed all the same: all that ran before the culprit of an `&&` chain, or was started in the
+    background before it, and the files that the rest writes. An edit tool that failed changed nothing."""
     at = next((i for i, p in enumerate(parts) if failed and _s(p, "key") == failed), 0)
-    done = at if all(j == "&&" for j in joins[:at]) else 0
-    rest = [p for p in parts[done:] if p.get("kind") not in _ATOMIC]
-    return _touches(event, parts[:done], None) + _touches(event, rest, ("edit",))
+    chained = all(j == "&&" for j in joins[:at])
+    done = [i for i in range(at) if chained or joins[i : i + 1] == ["&"] or parts[i].get("limit") == -1]
+    rest = [p for i, p in enumerate(parts) if i not in done and p.get("kind") not in _ATOMIC]
+    return _touches(event, [parts[i] for i in done], None) + _touches(event, rest, ("edit",))
 
 
 def _touches(event: Mapping[str, Any], parts: list[dict[str, Any]], types: tuple[str, ...] | None) -> list[tuple[Any, ...]]:

@@ -99,6 +99,13 @@ class Disk:
             self._marks[path] = found
         return found
 
+    def _named(self, path: str) -> str:
+        """The name on record of a file of the work tree: the one that it had before it was moved."""
+        for now, before in self.moved.items():
+            if path == now or path.startswith(now + "/"):
+                return before + path[len(now) :]
+        return path
+
     def _where(self, path: str) -> str:
         if not self.moved:
             return path
@@ -154,6 +161,7 @@ class Disk:
         here = worktree is None or worktree == self.place.worktree
         tree, written = self._tree(recorded) if here else ("same", [])
         changed += self._modes(recorded, changed)
+        written = [self._named(p) for p in written]
         written = [p for p in written if p not in (recorded.get("files") or ()) and p not in (recorded.get("deps") or ())]
         shown = changed[:CHANGED_SHOWN] + (written if len(written) <= TREE_SHOWN else [])
         if changed or written:

@@ -130,6 +130,10 @@ def gather(state: State, record: Any, workspace: Workspace, session: str = "", a
     # From the first kept try on: what came between earlier tries tells a flaky action from a mended one.
     since = min(record.at, record.trail[0][0]) if record.trail else record.at
     since = min(since, record.fix["since"]) if record.fix else since
+    if record.cls == "network":
+        from projectmem_gate.freshness import STARTING_US
+
+        since = min(since, record.at - STARTING_US)  # a server may have been started just before
     changes = state.changes(since, MAX_CHANGES, record.paths)
     facts["changes"] = [[c.type, c.subject, c.at] for c in changes if c.type != "edit" or c.subject not in own]
     if own and facts.get("files") == "changed" and own.issuperset(facts.get("changed_files") or ("",)):

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from projectmem.check import check_action
 from projectmem.replay import replay_log
 
 ERROR = "Exit code 1\nFAILED tests/test_app.py::test_total - assert 3 == 4\n1 failed in 0.10s"
@@ -114,6 +115,27 @@ def test_what_failed_by_another_tool_again_as_an_edit(hooked: Any, how: str, bac
     assert speaks(hooked, write(hooked))
     assert not speaks(hooked, edit(hooked, new="    a = 9"))
     assert replay_log(str(hooked.home), root=str(hooked.root), verify=True).ok
+
+
+def test_a_failed_edit_of_a_file_that_was_moved(hooked: Any) -> None:
+    """By its new name, also once it was edited and put back there; another edit of it is another fix."""
+    failed(hooked, edit(hooked), edit(hooked, "    a = 7", "    a = 1"))
+    move = shell(hooked, "git mv src/app.py src/core.py")
+    assert hooked.before(move) is None
+    (hooked.root / "src/app.py").rename(hooked.root / "src/core.py")
+    hooked.batch([(move, "")])
+    assert speaks(hooked, edit(hooked, file="src/core.py"))
+    assert speaks(hooked, shell(hooked, "sed -i 's/a = 1/a = 7/' src/core.py"))
+    assert not speaks(hooked, edit(hooked, new="    a = 9", file="src/core.py"))
+    assert replay_log(str(hooked.home), root=str(hooked.root), verify=True).ok
+
+
+def test_check_says_the_same(hooked: Any) -> None:
+    """`projectmem check` of a command that amounts to the failed edit."""
+    failed(hooked, edit(hooked), edit(hooked, "    a = 7", "    a = 1"))
+    asked = {"cwd": str(hooked.root), "now": hooked.now}
+    for command, verdict in (("sed -i 's/a = 1/a = 7/' src/app.py", "warn"), ("sed -i 's/a = 1/a = 8/' src/app.py", "allow")):
+        assert check_action(hooked.place, tool="Bash", tool_input={"command": command}, **asked).verdict == verdict
 
 
 def test_several_hunks_in_one_write(hooked: Any) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from projectmem_gate import moves
+from projectmem_gate import freshness, moves
 from projectmem_gate.hints import raw_words
+from projectmem_gate.history import Record
 from projectmem_gate.identify import identify
 
 
@@ -75,3 +76,29 @@ def test_an_edit_of_a_moved_file_is_the_edit_of_the_file_it_was() -> None:
         assert set(before.parts[0].words) <= words
     assert moves.now("other.py", {"b": "a"}) == "other.py"
     assert moves.words(frozenset({"x"}), ["src/a.py\tlib/bold.py"]) == {"x"}
+
+
+@pytest.mark.parametrize(
+    ("cls", "error", "move", "state"),
+    [
+        ("usage", "error: unrecognized arguments: --zz", ("tests/test_app.py", "tests/test_b.py"), "same"),
+        ("usage", "error: unrecognized arguments: --zz", ("tests", "checks"), "same"),
+        ("usage", "can't open file 'conf.py': No such file", ("old.py", "conf.py"), "changed"),  # what it misses is there now
+        ("test", "FAILED test_app.py::test_total", ("tests/test_app.py", "tests/test_b.py"), "changed"),  # what imports it?
+    ],
+)
+def test_a_move_that_is_followed_is_no_change_to_a_wrong_command(cls: str, error: str, move: tuple[str, str], state: str) -> None:
+    """The command goes by the new name now, and is as wrong as before. An edit of the file afterwards is a change."""
+    at = 10**15
+    known = {"text": "python tests/test_app.py --zz", "family": "python", "paths": ["tests/test_app.py"], "session": "s1"}
+    failed = Record("k", "id", at, cls=cls, sig=error, excerpt=error, **known)
+    changes = [
+        ["edit", move[0], at + 1],
+        ["edit", move[1], at + 1],
+        ["git", "mv", at + 1],
+        ["move", moves.BETWEEN.join(move), at + 1],
+    ]
+    facts = {"head": "same", "deps": "same", "files": "same", "changes": changes}
+    assert freshness.judge(failed, facts, at + 2, session="s1")[0] == state
+    facts["changes"] = [*changes, ["edit", "tests/test_app.py", at + 2]]
+    assert freshness.judge(failed, facts, at + 3, session="s1")[0] == "changed"

@@ -128,6 +128,24 @@ def test_who_waits_first_is_not_stopped() -> None:
     assert verdict(call("curl localhost:3000; sleep 3"), record) == "ask"
 
 
+@pytest.mark.parametrize(
+    ("kind", "before_s", "command", "said"),
+    [
+        ("any", 20, "sleep 3 && curl localhost:3000", "allow"),  # npm run dev
+        ("service", 20, "sleep 3 && curl localhost:3000", "allow"),  # docker compose up
+        ("any", 0, "sleep 3 && curl localhost:3000", "allow"),  # in the very call that failed
+        ("any", 20, "curl localhost:3000", "warn"),
+        ("any", 900, "sleep 3 && curl localhost:3000", "warn"),
+        ("edit", 20, "sleep 3 && curl localhost:3000", "warn"),
+    ],
+)
+def test_who_waits_for_a_server_that_was_just_started_is_let_alone(kind: str, before_s: int, command: str, said: str) -> None:
+    """It was not up yet at the failure; long before, or without a wait, it makes no difference."""
+    record = failure(call("curl localhost:3000"), "network", REFUSED, 7, dur_ms=90_000, runs=[NOW - MINUTE], ran_by=["s1"])
+    facts = SAME | {"changes": [[kind, "x", record.at - before_s * 1_000_000]]}
+    assert decide(call(command), [record], {"id": facts}, Session("s1"), Policy(), NOW).verdict == said
+
+
 def served(tool: str, **arguments: Any) -> Action:
     """The action of a call of a server's tool."""
     return identify(tool, arguments, root="/r", cwd="/r")
