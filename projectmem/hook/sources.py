@@ -23,6 +23,9 @@ NEW_MAX = 64  # new files of one folder that are looked at
 _SKIPPED = frozenset("node_modules __pycache__ venv env target dist build coverage htmlcov vendor site-packages".split())
 _MADE = (".pyc", ".log", ".tmp", ".swp", "~", ".tsbuildinfo", ".lcov", ".orig", ".rej", ".pid", ".sock", ".lock~")
 _LOCAL = (".tfvars", ".sqlite3", ".sqlite", ".db", ".local", ".local.json", ".local.toml", ".local.yaml", ".local.yml")
+_SETTINGS = (".ini", ".cfg", ".conf", ".toml", ".yaml", ".yml", ".properties", ".env", *[n for n in _LOCAL if n[:6] == ".local"])
+_SETTINGS_NAMES = ("config.", "settings.", "secrets.", "credentials.", "local.", "local_settings.", "local_config.")
+SETTINGS_FOLDERS_MAX, SETTINGS_ENTRIES_MAX = 64, 256
 _REFS_MAX = 256
 
 
@@ -58,6 +61,7 @@ def newer(root: str, git_dir: str, common_dir: str, at: int) -> tuple[str, list[
         if stat.st_mtime_ns > since or other:
             found.append(path)
     ignored = _ignored(root, common_dir)
+    found += _settings(root, folders, tracked, since)
     for folder, changed in folders.items():
         if changed > since:
             found += _new(root, folder, tracked, ignored, since)
@@ -95,6 +99,40 @@ def _new(root: str, folder: str, tracked: set[str], ignored: list[str], since: i
         except OSError:
             continue
     return found
+
+
+def _settings(root: str, folders: Iterable[str], tracked: set[str], since: int) -> list[str]:
+    """Files of settings that git does not know, ignored ones too, which were written since: in the folders nearest to the root
+    that it knows, and in those at the root that it does not. What else is ignored is mostly what a run leaves behind."""
+    known = sorted(folders, key=lambda folder: (folder.count("/") + bool(folder), folder))[:SETTINGS_FOLDERS_MAX]
+    found: list[str] = []
+    for folder in known:
+        for name, is_folder in _listed(f"{root}/{folder}"):
+            path = f"{folder}/{name}" if folder else name
+            if not is_folder:
+                found += [path] * (path not in tracked and _is_setting(name) and _mtime(f"{root}/{path}") > since)
+            elif not folder and path not in known and name[:1] != "." and name not in _SKIPPED:
+                below = [n for n, inner in _listed(f"{root}/{path}") if not inner and _is_setting(n)]
+                found += [f"{path}/{n}" for n in below if f"{path}/{n}" not in tracked and _mtime(f"{root}/{path}/{n}") > since]
+    return found
+
+
+def _listed(folder: str) -> list[tuple[str, bool]]:
+    """(name, is a folder) of the entries of a folder that is not too large."""
+    rows: list[tuple[str, bool]] = []
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if len(rows) == SETTINGS_ENTRIES_MAX:
+                    return []
+                rows.append((entry.name, entry.is_dir(follow_symlinks=False)))
+    except OSError:
+        return []
+    return rows
+
+
+def _is_setting(name: str) -> bool:
+    return name.startswith(".env") or name.endswith(_SETTINGS) or name.startswith(_SETTINGS_NAMES)
 
 
 def _may_matter(path: str, name: str, ignored: Iterable[str]) -> bool:

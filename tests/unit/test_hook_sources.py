@@ -200,3 +200,33 @@ def test_the_index_is_read_as_git_lists_it(tree: Path, version: str) -> None:
     for cut in range(0, len(data), 7):
         (tree / ".git/index").write_bytes(data[:cut])
         sources.index(str(tree / ".git"))  # whatever it says, it does not raise
+
+
+@pytest.mark.parametrize(
+    ("name", "seen"),
+    [
+        ("src/.env.local", True),
+        ("src/settings.local.json", True),
+        ("src/config.json", True),
+        ("out/db.yaml", True),  # a folder at the root that is ignored as a whole
+        ("out/report.json", False),
+        ("out/deep/db.yaml", False),
+        ("src/run.cache", False),
+        ("src/data.json", False),
+        ("build/config.json", False),
+        ("node_modules/x/config.json", False),
+    ],
+)
+def test_settings_that_git_ignores_are_seen_when_they_are_edited_in_place(tree: Path, name: str, seen: bool) -> None:
+    """No folder changes by that. Of other ignored files only those that the command or its output name are looked at."""
+    with (tree / ".gitignore").open("a") as file:
+        file.write("*.local*\nconfig.json\ndata.json\nbuild/\nnode_modules/\n")
+    path = tree / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("a: 1")
+    _settle()
+    recorded = _recorded(tree)
+    path.write_text("a: 2")
+    found = _disk(tree).compare(recorded)
+    assert (name in found["changed_files"]) is seen
+    assert found["files"] == ("changed" if seen else "same")
