@@ -166,8 +166,8 @@ class Redactor:
 
     def _once(self, s: str) -> str:
         words = s.encode("utf-8", "replace").translate(_RUN).split()
-        if long := [w for w in words if len(w) >= _LONG]:
-            runs = b" ".join(long).decode()
+        if words and max(map(len, words)) >= _LONG:
+            runs = b" ".join([w for w in words if len(w) >= _LONG]).decode()
             for needles, pattern in _TOKENS:
                 for needle in needles:
                     if needle in runs:

@@ -6,17 +6,23 @@ erased from it. Memory stays bounded: a batch of calls, the ids that are known, 
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from projectmem_gate.identify import identify
+from projectmem_gate.moves import renames
+from projectmem_logs.canonical import sanitize
 from projectmem_projections.errors import ProjectionError
 
 from projectmem import place as places
 from projectmem.hook.drafts import finished_draft
 from projectmem.hook.finish import judged, seen_again
-from projectmem.hook.state import identified, open_state, redactor
+from projectmem.hook.naming import naming
+from projectmem.hook.state import open_state, redactor
 from projectmem.importers.earlier import Earlier
 from projectmem.importers.reading import Call, Counts
 from projectmem.place import Place
@@ -25,6 +31,7 @@ from projectmem.writing import append
 Reader = Callable[[Path, Counts], Iterator[Call]]
 Sources = Sequence[tuple[Path, Reader]]
 BATCH_EVENTS = 1_000
+RESOLVED = 100_000  # paths whose real names are kept
 BATCH_CHARS = 4 << 20  # of inputs: what is derived from one is a few times as long, and a batch of the log ends at 32 MiB
 SHAPES = (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError, OverflowError, sqlite3.Error, OSError)
 
@@ -66,6 +73,7 @@ class _Backfill:
         self.place, self.earlier, self.now = place, earlier, now
         self.counts, self.owner, self.erased = Counts(), _Owner(place), Erased(place)
         self.known, self.observed = _recorded(place)
+        self.resolve = lru_cache(RESOLVED)(os.path.realpath)  # for one run: nobody moves a folder while it lasts
         self.sessions: set[str] = set()
         self.drafts: list[dict[str, Any]] = []
         self.chars = 0
@@ -97,7 +105,7 @@ class _Backfill:
             counts.known += 1
         else:
             self.known.add(call["call"])
-            draft = _draft(where, call, self.earlier)
+            draft = _draft(where, call, self.earlier, self.resolve)
             counts.recorded += 1
             counts.failed += draft["data"]["outcome"] == "failed"
             self.drafts.append(draft)
@@ -160,10 +168,15 @@ class Erased:
         return call_mark(redaction_key(self.home), call) in self.marks
 
 
-def _draft(place: Place, call: Call, earlier: Earlier) -> dict[str, Any]:
-    earlier.at = call["at"]
-    action = identified(place, call, earlier.moves())
-    call["output"] = redactor(place).text(call["output"])
+def _draft(place: Place, call: Call, earlier: Earlier, resolve: Callable[[str], str]) -> dict[str, Any]:
+    """The `action.finished` draft of one call, as the hook would have made it. Secrets go first: all that follows sees marks."""
+    redact, moved = redactor(place), earlier.moves(call["at"])
+    call["input"], call["output"] = redact.tree(call["input"]), redact.text(sanitize(call["output"]))
+    names = {**naming(place), "resolve": resolve, "renames": renames(moved) if moved else None}
+    sha = call.get("input_sha") or ""
+    action = identify(
+        call["tool"], call["input"], root=place.root, cwd=call["cwd"], harness=call["harness"], input_sha=sha, **names
+    )
     outcome = seen_again(earlier, call, action, judged(call, action, {}))
     draft = finished_draft(call, action, outcome, {}, at=call["at"], origin="import", source="backfill")
     earlier.learn(draft)

@@ -14,14 +14,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from projectmem import place as places
 from projectmem.hook import claude_code as adapter
 from projectmem.hook import claude_results as results
 from projectmem.hook.payload import OUTCOME_OPEN, Payload
 from projectmem.importers.backfill import backfill
-from projectmem.importers.reading import Call, Counts, by_age, raw_lines, time_us
+from projectmem.importers.reading import Call, Counts, by_age, parsed, raw_lines, time_us
 from projectmem.place import Place
 
 __all__ = ["Counts", "backfill", "read_calls", "session_files", "slug"]
@@ -84,7 +82,7 @@ def read_calls(path: Path, counts: Counts | None = None) -> Iterator[Call]:
 
 def _parsed(raw: bytes, path: Path, counts: Counts) -> dict[str, Any] | None:
     try:
-        line = orjson.loads(raw)
+        line = parsed(raw)
     except ValueError:
         counts.bad(path)
         return None

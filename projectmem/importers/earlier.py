@@ -13,6 +13,7 @@ from projectmem_gate import history, moves
 from projectmem_projections.fold import fold_event
 
 Entry = dict[str, Any]
+_PLAIN = ("read", "search", "fetch", "edit", "write")
 
 
 class Earlier:
@@ -24,6 +25,7 @@ class Earlier:
 
     def __init__(self, recorded: Any = None) -> None:
         self._recorded = recorded
+        self._moved: list[str] = recorded.moves() if recorded is not None else []  # before the import: its own come behind
         self._own: dict[str, list[Entry]] = {}
         self._moves: list[tuple[int, str]] = []
         self._read = 0
@@ -39,13 +41,16 @@ class Earlier:
                 found[key] = older
         return found
 
-    def moves(self) -> list[str]:
-        """What was moved before: on record, then as it was read."""
-        recorded = self._recorded.moves() if self._recorded is not None else []
-        return [*recorded, *(subject for at, subject in sorted(self._moves) if at <= self.at)]
+    def moves(self, at: int) -> list[str]:
+        """What was moved before a call at `at` (us): on record, then as it was read. That call is asked about from now on."""
+        self.at = at
+        return [*self._moved, *(subject for when, subject in sorted(self._moves) if when <= at)]
 
     def learn(self, draft: Mapping[str, Any]) -> None:
         """Take in the draft of a call that ended."""
+        data = draft["data"]
+        if data["kind"] in _PLAIN and data["outcome"] == "ok" and data["key"] not in self._own:
+            return  # only what a shell ran, and what failed, is ever asked for
         self._read += 1
         event = {**draft, "id": "", "stream": "import", "seq": self._read}
         for op in fold_event(event):

@@ -18,7 +18,7 @@ LINE_MAX = 64 << 20  # bytes of one line that are held in memory; longer lines a
 PIECE = 1 << 20
 WHOLE_MAX = 256 << 20  # bytes of a file that is one JSON or XML document
 NAMED_MAX = 20
-BOM = b"\xef\xbb\xbf"
+BOM, UTF_16 = b"\xef\xbb\xbf", (b"\xff\xfe", b"\xfe\xff")
 
 
 class Counts:
@@ -85,7 +85,7 @@ def opened(path: Path) -> IO[bytes]:
     """The file for reading. Raises OSError, also for what is no regular file (a pipe would wait for ever)."""
     if path.exists() and not path.is_file():
         raise OSError(0, "not a file")
-    return path.open("rb")
+    return path.open("rb", buffering=PIECE)
 
 
 def raw_lines(path: Path, counts: Counts) -> Iterator[bytes]:
@@ -94,6 +94,9 @@ def raw_lines(path: Path, counts: Counts) -> Iterator[bytes]:
         with opened(path) as file:
             first = True
             while raw := file.readline(LINE_MAX):
+                if first and raw.startswith(UTF_16):
+                    counts.bad(path, "UTF-16, not UTF-8")
+                    return
                 if len(raw) == LINE_MAX and not raw.endswith(b"\n"):
                     counts.bad(path, f"a line of more than {LINE_MAX >> 20} MiB")
                     _skip(file)
@@ -117,7 +120,7 @@ def json_lines(path: Path, counts: Counts, *marks: bytes) -> Iterator[dict[str, 
         if marks and not any(mark in raw for mark in marks):
             continue
         try:
-            line = orjson.loads(raw)
+            line = parsed(raw)
         except ValueError:
             if raw.strip():
                 counts.bad(path)
@@ -126,6 +129,17 @@ def json_lines(path: Path, counts: Counts, *marks: bytes) -> Iterator[dict[str, 
             yield line
         elif not marks:
             counts.bad(path)
+
+
+def parsed(raw: bytes) -> Any:
+    """The JSON value; bytes that are no UTF-8 are replaced (clients cut output within a character). Raises ValueError."""
+    try:
+        return orjson.loads(raw)
+    except ValueError:
+        text = raw.decode("utf-8", "replace")
+        if "\ufffd" not in text:
+            raise
+        return orjson.loads(text)
 
 
 def whole(path: Path, counts: Counts) -> tuple[bytes, int]:
@@ -151,7 +165,7 @@ def whole_json(path: Path, counts: Counts) -> tuple[dict[str, Any], int]:
     if not raw:
         return {}, 0
     try:
-        found = orjson.loads(raw)
+        found = parsed(raw)
     except ValueError:
         counts.bad(path, "not JSON")
         return {}, 0
