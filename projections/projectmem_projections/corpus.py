@@ -10,7 +10,7 @@ import json
 import os
 import struct
 
-from projectmem_projections import lexical
+from projectmem_projections import glosses, lexical
 from projectmem_projections.documents import Document
 from projectmem_projections.errors import ProjectionError
 from projectmem_projections.scope import Scope
@@ -57,6 +57,9 @@ _FIELDS = (
 )
 
 
+WORDS = f"{lexical.REVISION}/{glosses.REVISION}"  # what the postings were made with
+
+
 class CorpusError(ProjectionError):
     """The file cannot be used: missing, damaged, or of another version. Rebuild it from the log."""
 
@@ -78,7 +81,7 @@ def write(
     codes = [scopes.setdefault(d.scope, len(scopes)) for d in documents]
     meta = {
         "schema": SCHEMA,
-        "lexical": lexical.REVISION,
+        "lexical": WORDS,
         "count": len(documents),
         "mean": repr(mean),
         "changed_at": changed_at,
@@ -125,7 +128,7 @@ class Corpus:
             uri = f"file:{quoted(path)}?immutable=1"
             self._db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
             meta = dict(self._db.execute("SELECT name, value FROM meta"))
-            if (meta["schema"], meta["lexical"]) != (SCHEMA, lexical.REVISION):
+            if (meta["schema"], meta["lexical"]) != (SCHEMA, WORDS):
                 raise CorpusError(f"{path} was written by another version")
             self.count = int(meta["count"])
             self.mean = float(meta["mean"])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from projectmem_gate.model import Value
 
+from projectmem_projections import glosses
 from projectmem_projections.scope import Scope
 from projectmem_projections.utility import Experience
 
@@ -111,9 +112,15 @@ class Document(Value):
         return tuple(dict.fromkeys(s for s in (self.id, self.remedy_id, *self.causes) if s))
 
     @property
-    def searched(self) -> str:
-        """The text that lexical search and the embedder see."""
+    def told(self) -> str:
+        """The text with what worked."""
         return f"{self.text} Worked: {self.remedy}" if self.remedy else self.text
+
+    @property
+    def searched(self) -> str:
+        """What lexical search and the embedder see: the text, and what the commands, codes and files in it mean in words."""
+        meaning = glosses.of(self.told)
+        return f"{self.told}. {meaning}" if meaning else self.told
 
 
 class Fail:

@@ -11,12 +11,14 @@ from projectmem_projections import lexical, structure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from projectmem_projections.structure import Structure
 
 UNIT = lexical.UNIT
 WORDS_MAX = 32  # a query of so many different words counts as long
 
-# Without vectors; `cosine`, `unmatched` and `reverse` come from `alignment` where there are any.
+# Without vectors; `unmatched`, `uncovered` and `reverse` come from `alignment`.
 #   lexical, rarity      BM25 over the query's own weight; how rare the rarest shared word is
 #   cover                share of the weight of the query's words that the document has
 #   length               number of different words of the query, on a logarithmic scale
@@ -25,6 +27,7 @@ WORDS_MAX = 32  # a query of so many different words counts as long
 #   other_world          both show ecosystems and share none
 #   path_same, path_other   the query is a path: the document names that file; it does not
 #   run_other            the query is a command: how far the document's command is from it, UNIT for another one or none
+#   apart                how much nearer it is than the mean of its AFTER-th to UPTO-th neighbour, see `apart`
 #   is_error, told_error the query is an error message; share of its words that the document has, without values and paths
 WORDY = (
     "lexical",
@@ -40,12 +43,13 @@ WORDY = (
     "run_other",
     "is_error",
     "told_error",
+    "apart",
 )
-# With them: cosine of the two vectors, 0 where it is negative
+# With them (the cosine itself counts through `apart`: fitted beside it, its weight was negative)
 #   unmatched   the query's heaviest word that has nothing near it in the document: its weight times its distance
+#   uncovered   share of the query's weight that nothing in the document is near to
 #   reverse     how much of the document is near some word of the query
 VECTORED = (
-    "cosine",
     "unmatched",
     "reverse",
     "cover",
@@ -57,7 +61,11 @@ VECTORED = (
     "run_other",
     "is_error",
     "told_error",
+    "uncovered",
+    "apart",
 )
+AFTER, UPTO = 5, 23  # the neighbours that `apart` compares with: not the nearest, which may tell of the same thing
+USUAL = {True: 1_500, False: 0}  # similarity of a neighbour that a small store does not have; with vectors, by words alone
 
 
 class Asked:
@@ -72,12 +80,12 @@ class Asked:
         self.length = _log_share(len(words.weights))
 
 
-def features(asked: Asked, text: str, score: int, rarity: int, cover: int) -> dict[str, int]:
-    """The features of WORDY, and `structure.compatibility`, for one document with this text;  score, rarity.
+def features(asked: Asked, text: str, searched: str, score: int, rarity: int, cover: int) -> dict[str, int]:
+    """The features of WORDY but `apart`, and `structure.compatibility`, for one document.
 
-    Cover: of `lexical.Query.finish`.
+    text      as it was recorded;  searched: with what it means in words;  score, rarity, cover: of `lexical.Query.finish`
     """
-    table = frozenset(lexical.tokens(text))
+    table = frozenset(lexical.tokens(searched))
     out = dict.fromkeys((*WORDY, "other_code"), 0)
     out.update(lexical=score, rarity=rarity, cover=cover, length=asked.length)
     told = structure.of(text)
@@ -120,6 +128,39 @@ def _overlap(a: frozenset[str], b: frozenset[str]) -> int:
 def _letters(options: frozenset[str]) -> frozenset[str]:
     """Options by their first letter: `-r` and `--requirement` are one."""
     return frozenset(o[0] for o in options)
+
+
+def apart(found: Sequence[tuple[int, str]], positions: int, vectors: bool) -> list[int]:
+    """How far each of the first `positions` documents stands out, 0 .. UNIT.
+
+    found    (similarity, text) of all that were found, nearest first;  vectors: whether cosines are in the similarities
+    Documents that say about the same count once: a failure that happened often is no crowd.
+    """
+    found = found[: UPTO + 1]
+    groups = _alike([text for _, text in found])
+    first: dict[int, int] = {}
+    for group, (similarity, _) in zip(groups, found, strict=True):
+        first.setdefault(group, similarity)
+    out = []
+    for group, (similarity, _) in zip(groups[:positions], found, strict=False):
+        others = [near for other, near in first.items() if other != group][AFTER:UPTO]
+        level = (sum(others) + (UPTO - AFTER - len(others)) * USUAL[vectors]) // (UPTO - AFTER)
+        out.append(max(0, min(UNIT, similarity - level)))
+    return out
+
+
+def _alike(texts: Sequence[str]) -> list[int]:
+    """A group for each text: that of the first earlier one that shares half of the words of both."""
+    groups: list[tuple[frozenset[str], int]] = []
+    out = []
+    for text in texts:
+        words = frozenset(text.lower().split())
+        same = (number for other, number in groups if 2 * len(words & other) >= len(words | other))
+        number = next(same, len(groups))
+        if number == len(groups):
+            groups.append((words, number))
+        out.append(number)
+    return out
 
 
 def _log_share(count: int) -> int:

@@ -221,9 +221,11 @@ def looked_at(query: str, words: lexical.Query, found: list[Candidate]) -> list[
     if not found:
         return found
     asked = evidence.Asked(query, words)
-    for candidate in found[:FEATURED]:
-        text = candidate.document.searched
-        candidate.features = evidence.features(asked, text, candidate.lexical, candidate.rarity, candidate.cover)
+    near = [(c.similarity, c.document.told) for c in found[: evidence.UPTO + 1]]
+    apart = evidence.apart(near, FEATURED, found[0].cosine is not None)
+    for candidate, alone in zip(found, apart, strict=False):
+        text, worded = candidate.document.told, (candidate.lexical, candidate.rarity, candidate.cover)
+        candidate.features = {**evidence.features(asked, text, candidate.document.searched, *worded), "apart": alone}
     return found
 
 

@@ -169,7 +169,7 @@ def audit_recall(root: Root = "", as_json: Json = False) -> None:
     with output.Waiting("auditing"):
         facts = Facts()
         facts.apply(Follower(place.home))
-        documents = [(d.id, d.searched) for d in facts.documents()]
+        documents = [(d.id, d.told) for d in facts.documents()]
         embedder = _embedders(home=place.home)[-2:][0]
         models = calibrations.load(glance.folder(place.home), None).calibration.models
         found: dict[str, Any] = audit.audit(documents, embedder, space_of(embedder), models)

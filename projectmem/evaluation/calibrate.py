@@ -23,8 +23,10 @@ if TYPE_CHECKING:
 FOLDS, RIDGE = 10, 10.0
 # How much a question counts in the fit. Those that were written against one document are rarer in life than in the file.
 WEIGHTS = {"none_sibling": 0.3}
-FLOORED_BY = ("none_near", "none_far")  # strata that the floor is put by; the closer ones only train, and are reported
+FLOORED_BY = ("none_near", "none_far")  # strata that the floor is put by first
 TARGET_PERMILLE = 20
+CLOSE = ("none_close", "none_sibling")  # those written against one document: of them so many may pass
+CLOSE_PERMILLE = {True: 80, False: 100}  # with vectors, by words alone
 KEPT_PERCENT = 97  # a kind's own floor may go up as long as it keeps so many of its right answers
 NOTHING = -10_000  # score of a question that nothing came near
 PER_TENFOLD = {True: 250, False: 500}  # with vectors, by words alone: thousandths of a logit
@@ -84,16 +86,22 @@ def fit_tops(found: Sequence[Top], vectors: bool, space: str, target: int, note:
     coefficients, bias = fitting.logistic(rows, right, weights, RIDGE)
     scores = [round(1000 * float(s)) if t.features else NOTHING for s, t in zip(held, found, strict=True)]
     fitted = {name: round(1000 * float(c)) for name, c in zip(names, coefficients, strict=True)}
-    return Model(space, fitted, round(1000 * bias), floors(found, scores, target), 0, PER_TENFOLD[vectors], note), scores
+    return Model(
+        space, fitted, round(1000 * bias), floors(found, scores, target, CLOSE_PERMILLE[vectors]), 0, PER_TENFOLD[vectors], note
+    ), scores
 
 
-def floors(found: Sequence[Top], scores: Sequence[int], target: int) -> dict[str, int]:
-    """Kind of query -> floor: at first, for all kinds, the lowest above which at most `target` per mille of FLOORED_BY lie.
+def floors(found: Sequence[Top], scores: Sequence[int], target: int, close: int) -> dict[str, int]:
+    """Kind of query -> floor: at first, for all kinds, the lowest above which at most `target` per mille of FLOORED_BY lie, and
+    `close` of CLOSE.
 
     Where right answers of a kind all score much higher, its floor goes half of the way up to them.
     """
-    none = sorted((s for s, t in zip(scores, found, strict=True) if t.query.kind in FLOORED_BY), reverse=True)
-    common = none[len(none) * target // 1000] + 1 if none else 0
+    common = 0
+    for number, (strata, share) in enumerate(((FLOORED_BY, target), (CLOSE, close))):
+        none = sorted((s for s, t in zip(scores, found, strict=True) if t.query.kind in strata), reverse=True)
+        least = none[len(none) * share // 1000] + 1 if none else common
+        common = max(common, least) if number else least
     out = {}
     for kind in structure.KINDS:
         right = sorted(s for s, t in zip(scores, found, strict=True) if t.kind == kind and t.right and s >= common)

@@ -46,14 +46,26 @@ def top(kind: str, right: bool = False, form: str = "prose") -> Top:
 
 
 def test_the_floor_lets_at_most_the_target_pass_and_goes_up_where_right_answers_are_far_above() -> None:
-    found = [*(top("none_near") for _ in range(100)), top("none_close"), top("error", True), top("error", True, "path")]
-    scores = [*range(100), 5_000, 200, 2_000]
-    floors = calibrate.floors(found, scores, 20)
+    found = [*(top("none_near") for _ in range(100)), top("error", True), top("error", True, "path")]
+    scores = [*range(100), 200, 2_000]
+    floors = calibrate.floors(found, scores, 20, 80)
     assert sum(s >= floors["command"] for s in scores[:100]) == 2
     assert floors["command"] == 98
     assert floors["prose"] == (98 + 200) // 2
     assert floors["path"] == (98 + 2_000) // 2
-    assert calibrate.floors(found, scores, 0)["command"] == 100
+    assert calibrate.floors(found, scores, 0, 80)["command"] == 100
+
+
+def test_questions_written_against_one_document_raise_the_floor_until_few_of_them_pass() -> None:
+    found = [
+        *(top("none_near") for _ in range(50)),
+        *(top("none_close") for _ in range(60)),
+        *(top("none_sibling") for _ in range(40)),
+    ]
+    scores = [*range(50), *range(100, 200)]
+    floors = calibrate.floors(found, scores, 20, 80)
+    assert sum(s >= floors["command"] for s in scores[50:]) == 8
+    assert calibrate.floors(found[:50], scores[:50], 20, 80)["command"] == 49
 
 
 def test_a_labelled_file_is_read_or_named_with_its_line(tmp_path: Path) -> None:

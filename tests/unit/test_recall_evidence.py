@@ -20,7 +20,7 @@ UNIT = evidence.UNIT
 
 def features(query: str, text: str) -> dict[str, int]:
     words = lexical.Query(lexical.query_tokens(query), dict.fromkeys(lexical.tokens(text), 1), 100)
-    return evidence.features(evidence.Asked(query, words), text, *words.text(lexical.counts(text), 10))
+    return evidence.features(evidence.Asked(query, words), text, text, *words.text(lexical.counts(text), 10))
 
 
 @pytest.mark.parametrize(
@@ -68,6 +68,22 @@ def test_a_sibling_command_a_neighbouring_file_and_another_error_stand_out() -> 
     assert features("jest: connection refused", "pytest: connection refused")["other_world"] == UNIT
 
 
+def test_a_document_stands_apart_from_its_neighbours_but_not_from_a_few_that_tell_of_the_same() -> None:
+    def near(*similarities: int) -> list[tuple[int, str]]:
+        return [(similarity, f"text {number}") for number, similarity in enumerate(similarities)]
+
+    lone = near(9_000, *[2_000] * 30)
+    among = near(9_000, *[8_900] * evidence.AFTER, *[2_000] * 30)
+    crowd = near(9_000, *[8_900] * 30)
+    assert evidence.apart(lone, 2, True) == [7_000, 0]
+    assert evidence.apart(among, 1, True) == [7_000]
+    assert evidence.apart(crowd, 1, True) == [100]
+    often = [(9_000, "make test: connection refused"), *((8_900, f"make test: connection refused {n}") for n in range(22))]
+    assert evidence.apart(often, 1, False) == [9_000]
+    assert evidence.apart(lone[:1], 1, True) == [9_000 - evidence.USUAL[True]]
+    assert evidence.apart(lone[:1], 1, False) == [9_000]
+
+
 @given(st.text(max_size=300), st.text(max_size=300))
 def test_features_are_total_and_bounded(query: str, text: str) -> None:
     for name, value in features(query, text).items():
@@ -79,7 +95,7 @@ def test_a_word_without_a_counterpart_is_unmatched() -> None:
     document = Words("the connection to the database was refused", embedder)
     near, far = Words("database connection refused", embedder), Words("database connection refused in kubernetes", embedder)
     assert compare(near, document)["unmatched"] < compare(far, document)["unmatched"]
-    assert compare(Words("日本", embedder), document) == {"unmatched": UNIT, "reverse": 0}
+    assert compare(Words("日本", embedder), document) == {"unmatched": UNIT, "uncovered": UNIT, "reverse": 0}
 
 
 def model(**more: Any) -> Model:
