@@ -15,7 +15,7 @@ from projectmem_logs import files
 
 from .errors import ProjectionError
 from .generations import Summaries, ask_whole
-from .loading import SCHEMA_VERSION, TABLES
+from .loading import DERIVED, SCHEMA_VERSION, TABLES
 
 FORMATS = {"parquet": "(FORMAT parquet, COMPRESSION zstd)", "csv": "(FORMAT csv, HEADER true)"}
 MANIFEST = "manifest.json"
@@ -60,7 +60,7 @@ def export(home: str, target: str, format: str, *, now: int, notices: list[str] 
 def _write(summaries: Summaries, folder: str, format: str, now: int) -> dict[str, int]:
     summaries.query(f"SET VARIABLE now_us = {int(now)}")
     counts = {}
-    for name in (*TABLES, "failures", "integrity", "cursors", "generation", *summaries.views()):
+    for name in (*TABLES, *DERIVED, "integrity", "cursors", "generation", *summaries.views()):
         path = os.path.join(folder, f"{name}.{format}")
         columns = "*" if format == "parquet" else _flat(summaries, name)
         quoted = path.replace("'", "''")

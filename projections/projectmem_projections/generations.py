@@ -23,7 +23,7 @@ import duckdb
 from projectmem_logs import files
 
 from .errors import GenerationDamaged, ProjectionError
-from .loading import TABLES, VERSION, load_log, sql
+from .loading import DERIVED, TABLES, VERSION, load_log, sql
 from .overlay import connect, newer, overlay
 
 FOLD_EVENTS_MAX = 4000  # a reader that finds more new events than this builds a new generation
@@ -68,7 +68,7 @@ class Summaries:
         need a clock are asked at the time of the newest event."""
         self.query("SET VARIABLE now_us = (SELECT coalesce(max(at_us), 0) FROM events)")
         lines = []
-        for table in (*TABLES, "failures", *self.views()):
+        for table in (*TABLES, *DERIVED, *self.views()):
             rows = [json.dumps(row, sort_keys=True, ensure_ascii=False) for row in self.query(f"SELECT * FROM {table}")]  # noqa: S608
             lines += [f"# {table}", *sorted(rows)]
         self.query("RESET VARIABLE now_us")

@@ -15,7 +15,7 @@ SELECT
     coalesce(d.key, '') AS key, coalesce(d.failed_key, '') AS failed_key, coalesce(d.text, '') AS text,
     coalesce(culprit.family, main.family, '') AS family, coalesce(d.outcome, '') AS outcome, d.exit_code,
     coalesce(d."class", '') AS "class", coalesce(d.signature, '') AS signature, coalesce(d.excerpt, '') AS excerpt,
-    d.duration_ms, coalesce(d.turn, -1) AS turn, coalesce(d.source, '') AS source, lone,
+    d.duration_ms, coalesce(d.turn, -1) AS turn, coalesce(d.source, '') AS source, coalesce(d.verifier, '') AS verifier, lone,
     CASE WHEN lone THEN CASE WHEN len(main.paths) > 1 THEN list_sort(list_distinct(main.paths)) ELSE coalesce(main.paths, []) END END AS paths,
     CASE WHEN NOT lone THEN d END AS d, CASE WHEN NOT lone THEN main END AS main, culprit,
     CASE WHEN d IS NULL AND NOT erased THEN json->'data' END AS rest
@@ -37,7 +37,7 @@ FROM (
                     "v": "BIGINT", "call": "VARCHAR", "tool": "VARCHAR", "kind": "VARCHAR", "cwd": "VARCHAR", "key": "VARCHAR",
                     "failed_key": "VARCHAR", "text": "VARCHAR", "outcome": "VARCHAR", "exit_code": "BIGINT", "class": "VARCHAR",
                     "signature": "VARCHAR", "excerpt": "VARCHAR", "duration_ms": "BIGINT", "turn": "BIGINT",
-                    "source": "VARCHAR", "joins": ["VARCHAR"],
+                    "source": "VARCHAR", "verifier": "VARCHAR", "joins": ["VARCHAR"],
                     "parts": [{"key": "VARCHAR", "family": "VARCHAR", "text": "VARCHAR", "trivial": "BOOLEAN",
                         "paths": ["VARCHAR"]}]
                 }
@@ -56,7 +56,7 @@ SELECT id, stream, seq, at_us, session, agent, harness, model, origin, ts, batch
 
 INSERT INTO actions
 SELECT id, stream, seq, at_us, session, agent, harness, model, origin, "call", tool, action, cwd, key, failed_key, text, family,
-    outcome, exit_code, "class", signature, excerpt, duration_ms, turn, source
+    outcome, exit_code, "class", signature, excerpt, duration_ms, turn, source, verifier
 FROM raw WHERE kind = 'action.finished' AND NOT erased;
 
 INSERT INTO entries
@@ -152,7 +152,8 @@ SELECT id, stream, seq, at_us, session, agent, harness, model, origin, kind, jso
     "by_event": "VARCHAR", "useful": "BOOLEAN", "note": "VARCHAR", "hash": "VARCHAR", "policy": "JSON", "where": "VARCHAR",
     "what": "VARCHAR", "detail": "VARCHAR", "segment": "VARCHAR", "why": "VARCHAR", "engine": "VARCHAR", "surface": "VARCHAR",
     "query": "VARCHAR", "abstained": "BOOLEAN", "documents": "BIGINT", "tokens": "BIGINT", "size": "BIGINT", "root": "VARCHAR",
-    "items": "JSON", "below_floor": "JSON", "instead": "VARCHAR", "decision": "VARCHAR", "ids": ["VARCHAR"]
+    "items": "JSON", "below_floor": "JSON", "instead": "VARCHAR", "decision": "VARCHAR", "ids": ["VARCHAR"],
+    "held_for": "VARCHAR", "same_as": "VARCHAR"
 }') AS d
 FROM raw WHERE rest IS NOT NULL AND kind <> 'action.proposed';
 
@@ -183,7 +184,8 @@ INSERT INTO records
 SELECT id, stream, seq, at_us, session, agent, harness, model, origin,
     CASE kind WHEN 'issue.opened' THEN 'issue' WHEN 'issue.closed' THEN 'closed' ELSE split_part(kind, '.', 1) END,
     coalesce(d.issue, ''), coalesce(d.title, ''), coalesce(d.text, ''), coalesce(d.outcome, d.resolution, ''),
-    coalesce(d.verifier, ''), coalesce(d.supersedes, ''), coalesce(d.tags, []), coalesce(d.paths, [])
+    coalesce(d.verifier, ''), coalesce(d.supersedes, ''), coalesce(d.tags, []), coalesce(d.paths, []), coalesce(d.held_for, ''),
+    coalesce(d.same_as, '')
 FROM rest WHERE kind IN ('issue.opened', 'issue.closed', 'hypothesis.noted', 'attempt.recorded', 'fix.recorded',
     'decision.recorded', 'note.recorded');
 
@@ -214,12 +216,12 @@ SELECT id, stream, seq, at_us, session, agent, harness, model, origin, coalesce(
 FROM rest WHERE kind = 'recall.decided';
 
 INSERT INTO recall_items
-SELECT id, stream, seq, at_us, coalesce(i.id, ''), coalesce(i.type, ''), shown, rank, i.cosine, coalesce(i.lexical, 0),
+SELECT id, stream, seq, at_us, coalesce(i.id, ''), coalesce(i.type, ''), coalesce(i.key, ''), shown, rank, i.cosine, coalesce(i.lexical, 0),
     coalesce(i.similarity, 0), coalesce(i.evidence, 0), coalesce(i.confidence, 0), coalesce(i.score, 0)
 FROM (
     SELECT id, stream, seq, at_us, shown, unnest(items) AS i, generate_subscripts(items, 1) AS rank
     FROM (
-        SELECT id, stream, seq, at_us, side.shown, json_transform(side.items, '[{"id": "VARCHAR", "type": "VARCHAR",
+        SELECT id, stream, seq, at_us, side.shown, json_transform(side.items, '[{"id": "VARCHAR", "type": "VARCHAR", "key": "VARCHAR",
             "cosine": "BIGINT", "lexical": "BIGINT", "similarity": "BIGINT", "evidence": "BIGINT", "confidence": "BIGINT",
             "score": "BIGINT"}]') AS items
         FROM (

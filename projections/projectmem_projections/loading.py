@@ -24,12 +24,12 @@ from projectmem_logs.reader import Problem, read_events
 from projectmem_logs.tail import segments
 from projectmem_logs.upcasting import LATEST
 
-from . import fold, wholeness
+from . import fold, learning, wholeness
 from .errors import CountMismatch
 
 # Version of the tables and views (SCHEMA.md has it; raise it when their columns change) together with that of the fold:
 # generations of another version are rebuilt.
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 VERSION = 1000 * SCHEMA_VERSION + fold.FOLD_VERSION
 EVENT_BYTES_MAX = 32 * 1024 * 1024
 
@@ -56,6 +56,7 @@ KINDS = {
     "policies": ("policy.changed",),
     "incidents": ("gate.degraded", "log.recovered"),
 }
+DERIVED = ("failures", "utilities")  # made of the tables below
 TABLES = ("events", "actions", "entries", *(t for t in KINDS if t != "actions"), "recall_items", "erasures")
 
 RUN_BYTES = 256 << 20  # of segments that are taken in at once
@@ -99,6 +100,7 @@ def load_log(con: duckdb.DuckDBPyConnection, home: str) -> int:
     con.executemany("INSERT INTO integrity VALUES (?, ?, ?, ?, ?)", [_row(p) for p in problems]) if problems else None
     con.execute("INSERT INTO generation VALUES (?, ?, ?)", [VERSION, loaded, how])
     con.execute("CREATE TABLE failures AS " + sql("failures.sql"))
+    learning.fill(con)
     con.execute(views())
     return loaded
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import duckdb
 
-from . import tail
+from . import learning, tail
 from .errors import GenerationDamaged
 from .loading import TABLES, load_events, sql, views
 
@@ -33,6 +33,11 @@ SET schema = 'main';
 CREATE VIEW failures AS
     SELECT * FROM g.failures WHERE key NOT IN (SELECT key FROM n.concerned) UNION ALL SELECT * FROM k.failures;
 """
+
+
+# Newer events that experience could be made of: anything said, recalled or erased, and what followed a recall in its session.
+_TAUGHT = """SELECT 1 WHERE EXISTS (FROM n.recalls) OR EXISTS (FROM n.feedback) OR EXISTS (FROM n.erasures)
+    OR EXISTS (FROM n.curations WHERE what = 'disputed') OR EXISTS (FROM n.actions JOIN g.recalls USING (session))"""
 
 
 def connect(path: str = ":memory:", *, read_only: bool = False) -> duckdb.DuckDBPyConnection:
@@ -101,7 +106,9 @@ def overlay(path: str, events: list[dict[str, Any]]) -> duckdb.DuckDBPyConnectio
         for table in ("integrity", "generation", "cursors"):
             con.execute(f"CREATE VIEW {table} AS SELECT * FROM g.{table}")  # noqa: S608
         con.execute(_FAILURES_BEGIN + sql("failures.sql"))
-        con.execute(_FAILURES_END + views())
+        con.execute(_FAILURES_END)
+        _utilities(con)
+        con.execute(views())
     except duckdb.Error as error:
         con.close()
         raise GenerationDamaged(f"the summaries {path} cannot be read ({error}): they are rebuilt from the log") from error
@@ -109,3 +116,11 @@ def overlay(path: str, events: list[dict[str, Any]]) -> duckdb.DuckDBPyConnectio
         con.close()
         raise
     return con
+
+
+def _utilities(con: duckdb.DuckDBPyConnection) -> None:
+    """What experience taught: as built, or anew where newer events have to do with it."""
+    taught = con.execute(_TAUGHT).fetchone() is not None
+    if taught:
+        learning.fill(con, "n.utilities")
+    con.execute(f"CREATE VIEW utilities AS SELECT * FROM {'n' if taught else 'g'}.utilities")  # noqa: S608

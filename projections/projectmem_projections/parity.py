@@ -17,7 +17,7 @@ from .documents import Facts
 from .errors import ProjectionError
 from .generations import Summaries
 from .glance import folder
-from .loading import TABLES, load_log
+from .loading import DERIVED, TABLES, load_log
 from .memory import MemoryState
 from .overlay import connect
 from .snapshot import Snapshot
@@ -62,7 +62,7 @@ def fingerprints(summaries: Summaries) -> dict[str, tuple[int, int]]:
     """
     summaries.query("SET VARIABLE now_us = (SELECT coalesce(max(at_us), 0) FROM events)")
     found = {}
-    for name in (*TABLES, "failures", *summaries.views()):
+    for name in (*TABLES, *DERIVED, *summaries.views()):
         statement = f"SELECT count(*) AS n, coalesce(sum(hash(t)::HUGEINT), 0) AS h FROM {name} t"  # noqa: S608
         (row,) = summaries.query(statement)
         found[name] = (int(row["n"]), int(row["h"]))

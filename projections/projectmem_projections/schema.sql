@@ -21,12 +21,13 @@ CREATE TABLE events (
 );
 
 -- Finished tool calls (action.finished). outcome: ok | failed | rejected | interrupted | cancelled | unknown.
--- family: of the part the call is about. "class", signature, excerpt: of the failure. duration_ms may be NULL.
+-- family: of the part the call is about. "class", signature, excerpt: of the failure. duration_ms may be NULL. verifier: what judged
+-- the outcome (pytest, tsc, ...), '' or none where nothing did.
 CREATE TABLE actions (
     id VARCHAR, stream VARCHAR, seq BIGINT, at_us BIGINT, session VARCHAR, agent VARCHAR, harness VARCHAR, model VARCHAR,
     origin VARCHAR, "call" VARCHAR, tool VARCHAR, kind VARCHAR, cwd VARCHAR, key VARCHAR, failed_key VARCHAR, text VARCHAR,
     family VARCHAR, outcome VARCHAR, exit_code BIGINT, "class" VARCHAR, signature VARCHAR, excerpt VARCHAR, duration_ms BIGINT,
-    turn BIGINT, source VARCHAR
+    turn BIGINT, source VARCHAR, verifier VARCHAR
 );
 
 -- The history of action keys, one row per event and key: the same entries that the gate reads (fold.py), unbounded.
@@ -56,11 +57,13 @@ CREATE TABLE session_events (
 );
 
 -- What people and agents wrote down. kind: issue | closed | hypothesis | attempt | fix | decision | note.
--- issue: the issue's own id. outcome: of an attempt, or the resolution. verifier: what proved it, or none.
+-- issue: the issue's own id. outcome: of an attempt, or the resolution. verifier: what proved it, or none. held_for: what it was
+-- found to contradict when it was written ('itself': it reads like an instruction), '' for most; whether it still waits for a person
+-- is in view record_states. same_as: what it only repeats.
 CREATE TABLE records (
     id VARCHAR, stream VARCHAR, seq BIGINT, at_us BIGINT, session VARCHAR, agent VARCHAR, harness VARCHAR, model VARCHAR,
     origin VARCHAR, kind VARCHAR, issue VARCHAR, title VARCHAR, text VARCHAR, outcome VARCHAR, verifier VARCHAR,
-    supersedes VARCHAR, tags VARCHAR[], paths VARCHAR[]
+    supersedes VARCHAR, tags VARCHAR[], paths VARCHAR[], held_for VARCHAR, same_as VARCHAR
 );
 
 -- label.set and label.cleared (`clears` names the label's event, "" when it sets one). label: fragile | protected | rule; a rule is
@@ -85,10 +88,10 @@ CREATE TABLE recalls (
     origin VARCHAR, engine VARCHAR, surface VARCHAR, query VARCHAR, abstained BOOLEAN, why VARCHAR, documents BIGINT, tokens BIGINT
 );
 
--- What each recall looked at: one row per item, shown or (below the floor) not. item: the event recalled; rank from 1. Scores in
--- ten-thousandths, as they were then; cosine is NULL where words alone were compared.
+-- What each recall looked at: one row per item, shown or (below the floor) not. item: the event recalled, key: of a failure, its
+-- action; rank from 1. Scores in ten-thousandths, as they were then; cosine is NULL where words alone were compared.
 CREATE TABLE recall_items (
-    id VARCHAR, stream VARCHAR, seq BIGINT, at_us BIGINT, item VARCHAR, type VARCHAR, shown BOOLEAN, rank BIGINT, cosine BIGINT,
+    id VARCHAR, stream VARCHAR, seq BIGINT, at_us BIGINT, item VARCHAR, type VARCHAR, key VARCHAR, shown BOOLEAN, rank BIGINT, cosine BIGINT,
     lexical BIGINT, similarity BIGINT, evidence BIGINT, confidence BIGINT, score BIGINT
 );
 
@@ -115,6 +118,12 @@ CREATE TABLE incidents (
     id VARCHAR, stream VARCHAR, seq BIGINT, at_us BIGINT, session VARCHAR, agent VARCHAR, harness VARCHAR, model VARCHAR,
     origin VARCHAR, kind VARCHAR, place VARCHAR, what VARCHAR, detail VARCHAR
 );
+
+-- What experience taught about each memory (utility.py, after MemRL): memory is the action key of a failure, else the event.
+-- utility: Q in ten-thousandths, -10000 (does harm) to 10000 (is followed by success), from so many rewards of that variance;
+-- refreshed_at: when it last did good, 0 never; contradicted: disputes and useless marks. Made of recalls, the outcomes that followed
+-- them in their session, feedback and disputes, when a generation is built or read.
+CREATE TABLE utilities (memory VARCHAR, utility BIGINT, rewards BIGINT, variance BIGINT, refreshed_at BIGINT, contradicted BIGINT);
 
 -- Ids named by erasure.requested.
 CREATE TABLE erasures (id VARCHAR, stream VARCHAR, seq BIGINT, at_us BIGINT, erased VARCHAR);

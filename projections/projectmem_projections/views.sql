@@ -81,24 +81,31 @@ SELECT
     a.hypotheses, a.attempts, a.failed_attempts, a.fixes
 FROM opened o JOIN moves m ON m.issue = o.issue AND m.n = 1 JOIN about a ON a.issue = o.issue WHERE o.n = 1;
 
--- Attempts at an issue, hypotheses about it, fixes of it, and notes: the rows of `records` of that kind.
-CREATE VIEW attempts AS SELECT * FROM records WHERE kind = 'attempt';
-CREATE VIEW hypotheses AS SELECT * FROM records WHERE kind = 'hypothesis';
-CREATE VIEW fixes AS SELECT * FROM records WHERE kind = 'fix';
-CREATE VIEW notes AS SELECT * FROM records WHERE kind = 'note';
-
--- Decisions; in_force: no decision names it in `supersedes`, and nobody superseded or disputed it since. superseded_by: the
--- first event that did ('' while in force).
-CREATE VIEW decisions AS
+-- What people and agents wrote down, with what became of it. waits: held for a person to look at (`projectmem review`): it is shown
+-- to nobody meanwhile. superseded_by: the first event that replaced or disputed it. in_force: neither.
+CREATE VIEW record_states AS
 WITH ended AS (
     SELECT target, min_by(by_id, {'at_us': at_us, 'stream': stream, 'seq': seq}) AS by_id FROM (
-        SELECT supersedes AS target, id AS by_id, at_us, stream, seq FROM records WHERE kind = 'decision' AND supersedes <> ''
+        SELECT supersedes AS target, id AS by_id, at_us, stream, seq FROM records WHERE supersedes <> ''
         UNION ALL
         SELECT record, coalesce(nullif(by_event, ''), id), at_us, stream, seq FROM curations WHERE what IN ('superseded', 'disputed')
     ) GROUP BY target
 )
-SELECT d.*, e.by_id IS NULL AS in_force, coalesce(e.by_id, '') AS superseded_by
-FROM records d LEFT JOIN ended e ON e.target = d.id WHERE d.kind = 'decision';
+SELECT * REPLACE (waits AND superseded_by = '' AS waits), superseded_by = '' AND NOT waits AS in_force FROM (
+    SELECT r.*, coalesce(e.by_id, '') AS superseded_by, r.held_for <> '' AND o.by_id IS NULL AND g.id IS NULL AND c.id IS NULL AS waits
+    FROM records r LEFT JOIN ended e ON e.target = r.id
+    LEFT JOIN ended o ON o.target = r.held_for
+    LEFT JOIN (SELECT DISTINCT erased AS id FROM erasures) g ON g.id = r.held_for
+    LEFT JOIN (SELECT DISTINCT record AS id FROM curations WHERE what = 'reviewed') c ON c.id = r.id
+);
+
+-- Attempts at an issue, hypotheses about it, fixes of it, and notes: the rows of `record_states` of that kind.
+CREATE VIEW attempts AS SELECT * FROM record_states WHERE kind = 'attempt';
+CREATE VIEW hypotheses AS SELECT * FROM record_states WHERE kind = 'hypothesis';
+CREATE VIEW fixes AS SELECT * FROM record_states WHERE kind = 'fix';
+CREATE VIEW notes AS SELECT * FROM record_states WHERE kind = 'note';
+-- Decisions: in_force until another decision or note names it in `supersedes`, somebody supersedes or disputes it, and not while it waits.
+CREATE VIEW decisions AS SELECT * FROM record_states WHERE kind = 'decision';
 
 -- Labels in force: fragile and protected paths, commands and tools, and rules. A label ends when it is cleared, and with the
 -- decision it is of; what a person set, only a person ends.
@@ -148,25 +155,37 @@ LEFT JOIN (
 -- Calls that were repeated on purpose after a refusal.
 CREATE VIEW overrides AS SELECT * FROM gate_outcomes WHERE rule = 'override';
 
--- Everything that was ever recalled or given feedback on: how often it was shown and fell below the floor, and what was said of
--- it. target: the event; text: as recorded ('' where it was erased).
+-- Everything that recall can or could bring up: what was written down, failures, labels. target: the event; memory: what it is
+-- remembered by (a failure by its action key); text: as recorded ('' where it was erased). How often it was shown and fell below the
+-- floor, what was said of it, and what experience taught (see utilities; utility NULL: nothing yet).
 CREATE VIEW memory AS
 WITH seen AS (
-    SELECT item AS target, max(type) AS type, count(*) FILTER (shown) AS shown, count(*) FILTER (NOT shown) AS below,
-        coalesce(max(at_us) FILTER (shown), 0) AS last_shown_at
+    SELECT item AS target, max(type) AS type, max(key) FILTER (type = 'failure') AS key, count(*) FILTER (shown) AS shown,
+        count(*) FILTER (NOT shown) AS below, coalesce(max(at_us) FILTER (shown), 0) AS last_shown_at
     FROM recall_items WHERE item <> '' GROUP BY item
 ),
 said AS (
-    SELECT target, count(*) FILTER (useful) AS useful, count(*) FILTER (NOT useful) AS not_useful
-    FROM feedback WHERE target <> '' GROUP BY target
+    SELECT target, count(*) FILTER (what = 'useful') AS useful, count(*) FILTER (what = 'not useful') AS not_useful,
+        count(*) FILTER (what = 'disputed') AS disputed
+    FROM (
+        SELECT target, CASE WHEN useful THEN 'useful' ELSE 'not useful' END AS what FROM feedback WHERE target <> ''
+        UNION ALL SELECT record, 'disputed' FROM curations WHERE what = 'disputed' AND record <> ''
+    ) GROUP BY target
 ),
 texts AS (
-    SELECT id, text FROM records WHERE text <> '' UNION ALL SELECT id, title FROM records WHERE text = '' UNION ALL SELECT id, text FROM actions
+    SELECT id, kind AS type, NULL AS key, coalesce(nullif(text, ''), title) AS text FROM records WHERE kind <> 'closed'
+    UNION ALL SELECT id, 'label', NULL, pattern FROM label_events WHERE label <> ''
+    UNION ALL SELECT id, CASE outcome WHEN 'failed' THEN 'failure' ELSE '' END, nullif(coalesce(nullif(failed_key, ''), key), ''), text FROM actions
+        WHERE id IN (SELECT id FROM failures UNION ALL SELECT target FROM seen UNION ALL SELECT target FROM said)
 )
-SELECT coalesce(s.target, f.target) AS target, coalesce(s.type, '') AS type, coalesce(t.text, '') AS text,
+SELECT target, coalesce(k.memory, o.memory, t.key, target) AS memory, coalesce(s.type, t.type, '') AS type, coalesce(t.text, '') AS text,
     coalesce(s.shown, 0) AS shown, coalesce(s.below, 0) AS below, coalesce(s.last_shown_at, 0) AS last_shown_at,
-    coalesce(f.useful, 0) AS useful, coalesce(f.not_useful, 0) AS not_useful
-FROM seen s FULL JOIN said f ON f.target = s.target LEFT JOIN texts t ON t.id = coalesce(s.target, f.target);
+    coalesce(f.useful, 0) AS useful, coalesce(f.not_useful, 0) AS not_useful, coalesce(f.disputed, 0) AS disputed,
+    coalesce(k.utility, o.utility) AS utility, coalesce(k.rewards, o.rewards, 0) AS rewards, coalesce(k.variance, o.variance) AS variance,
+    coalesce(k.refreshed_at, o.refreshed_at, 0) AS refreshed_at, coalesce(k.contradicted, o.contradicted, 0) AS contradicted
+FROM (SELECT id AS target FROM texts UNION SELECT target FROM seen UNION SELECT target FROM said)
+LEFT JOIN seen s USING (target) LEFT JOIN said f USING (target) LEFT JOIN texts t ON t.id = target
+LEFT JOIN utilities k ON k.memory = coalesce(nullif(s.key, ''), t.key) LEFT JOIN utilities o ON o.memory = target;
 
 -- Who did what.
 CREATE VIEW actors AS

@@ -176,14 +176,15 @@ def test_decisions_memory_rules_and_remedies(home: str) -> None:
         ("A", False, new),
         ("B", True, ""),
     ]
-    assert ask(home, "SELECT target, text, shown, below, useful FROM memory ORDER BY shown") == [
-        (new, "b", 0, 1, 0),
-        (old, "a", 1, 0, 1),
+    assert ask(home, "SELECT target, type, text, shown, below, useful, utility FROM memory ORDER BY shown, below, type") == [
+        (failed, "failure", "npm run t1", 0, 0, 0, None),
+        (label, "label", "db/*", 0, 0, 0, None),
+        (new, "decision", "b", 0, 1, 0, None),
+        (old, "decision", "a", 1, 0, 1, 3000),
     ]
     assert sorted(ask(home, "SELECT source, name, pattern FROM rules")) == [("label", "fragile", "db/*"), ("policy", "r", "Bash")]
     assert ask(home, "SELECT failure, remedy_id FROM remedies") == [(failed, worked)]
     assert ask(home, "SELECT state, expires_at FROM failure_states") == [("expired", NOW + 12)]  # by the policy in force
-    assert label
 
 
 @pytest.mark.parametrize("format", ["parquet", "csv"])

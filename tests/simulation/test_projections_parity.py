@@ -173,6 +173,9 @@ class History:
             lambda: event(f"record.{rng.choice(['snoozed', 'disputed', 'pinned', 'superseded'])}", control, at, session, "human"),
             lambda: event("label.set", {"label": "fragile", "target": "path", "pattern": "x", "effect": "warn"}, at, session),
             lambda: event("feedback.given", {"target": rng.choice(self.ids or ["x"]), "useful": True, "note": ""}, at, session),
+            lambda: event("note.recorded", {"text": f"n{at}", "held_for": rng.choice(["itself", *self.ids])}, at, session),
+            lambda: event("recall.decided", {"items": [{"id": rng.choice(self.ids or ["x"]), "type": "note"}]}, at, session),
+            lambda: action(n, "ok", at, session, verifier="pytest"),
             lambda: event("session.started", {"source": "startup", "cwd": "."}, at, session),
         ]
         return rng.choice(kinds)()
