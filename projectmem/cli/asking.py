@@ -79,25 +79,46 @@ def _ask(home: str, statement: str, limit: int, as_csv: bool, as_json: bool) -> 
 
 
 def export(
-    parquet: Annotated[str, typer.Option("--parquet", metavar="DIR", help="Write Parquet files there.", show_default=False)] = "",
-    csv: Annotated[str, typer.Option("--csv", metavar="DIR", help="Write CSV files there.", show_default=False)] = "",
+    parquet: Annotated[str, typer.Option("--parquet", metavar="DIR", help="Summaries as Parquet.", show_default=False)] = "",
+    csv: Annotated[str, typer.Option("--csv", metavar="DIR", help="Summaries as CSV.", show_default=False)] = "",
+    otel: Annotated[
+        str, typer.Option("--otel", metavar="FILE", help="Calls as OpenTelemetry spans (OTLP JSON lines).", show_default=False)
+    ] = "",
+    atif: Annotated[
+        str, typer.Option("--atif", metavar="DIR", help="Calls as ATIF trajectories, one a session.", show_default=False)
+    ] = "",
+    arguments: Annotated[bool, typer.Option("--arguments", help="With --otel: what was called with, too.")] = False,
     root: Root = "",
     as_json: Json = False,
 ) -> None:
-    """Write the summaries as files for other programs.
+    """Write the summaries or the calls as files.
 
-    One file for each table and view of `projectmem sql`, and a manifest with the log position and the counts.
-    DIR must be new or empty. One of --parquet and --csv is needed.
+    --parquet, --csv: one file for each table and view of `projectmem sql`, and a manifest with the log position and the counts.
+
+    --otel, --atif: every recorded call. Neither what was erased nor a secret is in any of them. One of the four is needed; FILE
+    or DIR must be new (for the tables it may be an empty folder).
     """
+    from projectmem.errors import BadInputError
+
+    targets = {"parquet": parquet, "csv": csv, "otel": otel, "atif": atif}
+    wanted = [(format, target) for format, target in targets.items() if target]
+    if len(wanted) != 1:
+        raise BadInputError("say where to and as what: --parquet DIR, --csv DIR, --otel FILE or --atif DIR")
+    format, target = wanted[0][0], os.path.abspath(wanted[0][1])
+    if arguments and format != "otel":
+        raise BadInputError("--arguments goes with --otel alone: the others have them anyway")
+    if format in ("parquet", "csv"):
+        _tables(root, format, target, as_json)
+    else:
+        _calls(root, format, target, arguments, as_json)
+
+
+def _tables(root: str, format: str, target: str, as_json: bool) -> None:
     from projectmem_projections import exporting
 
     from projectmem.errors import BadInputError
 
-    wanted = [(format, target) for format, target in (("parquet", parquet), ("csv", csv)) if target]
-    if len(wanted) != 1:
-        raise BadInputError("say where to and as what: --parquet DIR or --csv DIR")
     place, notices = common.open_place(root), list[str]()
-    format, target = wanted[0][0], os.path.abspath(wanted[0][1])
     try:
         with output.Waiting("exporting"):
             counts = exporting.export(place.home, target, format, now=common.now(), notices=notices)
@@ -107,4 +128,26 @@ def export(
     if as_json:
         common.emit({"folder": target, "format": format, "rows": counts})
     else:
-        common.say(f"wrote {len(counts)} tables of {counts['events']:,} events to {output.safe(target)}")
+        common.say(
+            f"wrote {len(counts)} tables of {counts['events']:,} events to {output.safe(target)}"
+        )
+
+
+def _calls(root: str, format: str, target: str, arguments: bool, as_json: bool) -> None:
+    from projectmem import render
+    from projectmem.exporters import atif, otlp
+
+    place, problems = common.open_place(root), list[object]()
+    with output.Waiting("exporting"):
+        if format == "otel":
+            count, files = otlp.export(place, target, arguments=arguments, problems=problems), 1
+        else:
+            files, count = atif.export(place, target, problems=problems)
+    common.notices([f"the log is damaged: {problem}" for problem in problems])
+    if as_json:
+        common.emit({"path": target, "format": format, "calls": count, "files": files})
+    elif format == "otel":
+        common.say(f"wrote {render.count(count, 'span')} to {output.safe(target)}")
+    else:
+        what = render.count(files, "trajectory", "trajectories")
+        common.say(f"wrote {what} of {render.count(count, 'call')} to {output.safe(target)}")

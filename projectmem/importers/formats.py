@@ -116,6 +116,7 @@ def read_atif(path: Path, counts: Counts, root: str) -> Iterator[Call]:
 def _trajectory(data: Mapping[str, Any], written: int, root: str, agent: str, depth: int) -> Iterator[Call]:
     about = data.get("agent")
     about = about if isinstance(about, dict) else {}
+    top = text_of(_own(data), "root")
     known = text_of(data, "session_id") or text_of(data, "trajectory_id") or _sha(data["steps"][:2])
     for step in data["steps"]:
         if not isinstance(step, dict) or step.get("is_copied_context") is True:
@@ -135,12 +136,16 @@ def _trajectory(data: Mapping[str, Any], written: int, root: str, agent: str, de
             payload.agent = str(own.get("agent") or agent)
             name = str(own.get("harness") or text_of(about, "name") or "atif")[:200]
             call = call_of(
-                payload, name, row["function_name"], _arguments(row, own), str(own.get("call") or f"atif:{known}:{id}")
+                payload,
+                name,
+                row["function_name"],
+                _arguments(row, own, (top, root)),
+                str(own.get("call") or f"atif:{known}:{id}"),
             )
             if sha := own.get("input_sha"):
                 call["input_sha"] = str(sha)
             _answered(call, {**_extra(step), **_extra(row), **_extra(result), **own}, _content(result.get("content")))
-            yield ended(call, time_us(own.get("at") or step.get("timestamp")) or written)
+            yield ended(call, 0 if own.get("cut") else time_us(own.get("at") or step.get("timestamp")) or written)
     subs = data.get("subagent_trajectories")
     for sub in subs if isinstance(subs, list) and depth < DEPTH_MAX else ():
         if isinstance(sub, dict) and isinstance(sub.get("steps"), list):
@@ -165,8 +170,19 @@ def _own(row: Mapping[str, Any]) -> dict[str, Any]:
     return own if isinstance(own, dict) else {}
 
 
-def _arguments(row: Mapping[str, Any], own: Mapping[str, Any]) -> Any:
-    return own["input"] if "input" in own else row.get("arguments")
+def _arguments(row: Mapping[str, Any], own: Mapping[str, Any], moved: tuple[str, str]) -> Any:
+    return _moved(own["input"] if "input" in own else row.get("arguments"), *moved)
+
+
+def _moved(value: Any, old: str, new: str) -> Any:
+    """The same JSON value with the top folder it was recorded in named as this project's."""
+    if not old or old == new:
+        return value
+    if isinstance(value, str):
+        return new if value == old else value.replace(f"{old}/", f"{new}/")
+    if isinstance(value, dict):
+        return {name: _moved(inner, old, new) for name, inner in value.items()}
+    return [_moved(inner, old, new) for inner in value] if isinstance(value, list) else value
 
 
 def _inside(root: str, folder: Any) -> str:
