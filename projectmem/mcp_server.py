@@ -18,7 +18,7 @@ from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 from mcp.server.mcpserver.prompts import Prompt
 from mcp.server.mcpserver.tools import Tool
 from mcp.shared.exceptions import MCPError
-from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, CallToolResult, TextContent
+from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, CallToolResult, TextContent, ToolAnnotations
 from pydantic import ValidationError
 
 from projectmem import mcp_wire, output, render
@@ -38,12 +38,17 @@ INSTRUCTIONS = (
 )
 # What each answer is as data. Terse: an agent pays for the definitions in every session.
 _STRING = {"type": "string"}
-_BLOCK = {"text": _STRING, "ids": {"type": "array"}}
+_BLOCK = {"text": _STRING, "ids": {}}
+# Told to clients that ask a person before each call that changes something. What a recall leaves in the log is its own record; a
+# dispute takes back what was recorded, which is what clients assume of a tool without hints.
+_READS, _ADDS = ToolAnnotations(read_only_hint=True), ToolAnnotations(destructive_hint=False)
+_HINTS = {"record": _ADDS, "dispute": None}
 _OUTPUTS = {
     "check": {"verdict": {"enum": ["allow", "warn", "ask", "deny"]}, "reason": _STRING, "record": _STRING},
     "record": {"id": _STRING},
     "dispute": {"id": _STRING},
 }
+NEEDLESS = ("title", "default", "additionalProperties", "minimum", "maximum")
 PROMPTS: dict[str, tuple[tuple[str, str], ...]] = {
     "start": (),
     "debug": (("error", "the text that fails"),),
@@ -128,20 +133,21 @@ def build(place: Place, *, clock: Callable[[], int], nonce: Callable[[], str]) -
 
 def _registered(function: Callable[..., Reply]) -> Tool:
     name = function.__name__
-    tool = Registered.from_function(_answered(_told(function)), name=name, structured_output=False)
+    hints = _HINTS.get(name, _READS)
+    tool = Registered.from_function(_answered(_told(function)), name=name, annotations=hints, structured_output=False)
     tool.parameters = _lean(tool.parameters)
     tool.fn_metadata.output_schema = {"type": "object", "properties": _OUTPUTS.get(name, _BLOCK)}
     return tool
 
 
 def _lean(schema: Any) -> Any:
-    """Generated titles repeat the names, and defaults say no more than that an argument may be left out: an agent pays for both
-    in every session."""
+    """Generated titles repeat the names, defaults say no more than that an argument may be left out, a limit is told to who goes
+    beyond it, and the values of an enum have their type: an agent pays for all of it in every session."""
     if isinstance(schema, dict):
         options = [one for one in schema.get("anyOf", ()) if one != {"type": "null"}]
         if len(options) == 1:
             schema = {**{k: v for k, v in schema.items() if k != "anyOf"}, **options[0]}
-        needless = {k for k in ("title", "default", "additionalProperties") if not isinstance(schema.get(k), dict)}
+        needless = {k for k in NEEDLESS if not isinstance(schema.get(k), dict)} | ({"type"} if "enum" in schema else set())
         return {k: _lean(v) for k, v in schema.items() if k not in needless}
     return [_lean(v) for v in schema] if isinstance(schema, list) else schema
 

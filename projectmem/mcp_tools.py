@@ -79,7 +79,7 @@ class Tools:
         self._writing = threading.Lock()  # calls of one client wait for each other, not for the log's lock until it gives up
 
     def summary(self, about: str = "") -> Reply:
-        """What failed lately, what worked, decisions, fragile places, open issues. about: only a path, issue or period (2d)."""
+        """What failed, what worked, decisions, fragile places, open issues. about: a path, issue or period (2d)."""
         from projectmem.state import reading
         from projectmem.summary import of_place
 
@@ -94,7 +94,7 @@ class Tools:
         return Reply.block(text or "Nothing is recorded about that.")
 
     def check(self, command: str = "", tool: str = "", input: dict[str, Any] | None = None) -> Reply:
-        """Would the gate object to a shell command, or to a tool call?"""
+        """Would the gate object to a shell command or tool call?"""
         from projectmem.check import check_action, tool_call
 
         name, given = tool_call(tool=tool, command=command, input=input)
@@ -112,7 +112,7 @@ class Tools:
         return Reply.of(text, {"verdict": decision.verdict, "reason": decision.reason, "record": decision.record})
 
     def recall(self, query: str, k: Annotated[int, Field(ge=1, le=20)] = 5) -> Reply:
-        """What the log knows about an error, command, file or question."""
+        """What is known of an error, command, file or question."""
         from projectmem import policies
         from projectmem.recall import Memory, recall
 
@@ -156,7 +156,7 @@ class Tools:
         outcome: Literal["", "worked", "failed", "unclear"] = "",
         verifier: str = "",
     ) -> Reply:
-        """Write it down: text in one plain line; outcome of an attempt; verifier: the test or command that proved it."""
+        """Write it down in one plain line. verifier: the test or command that proved it."""
         from projectmem.record import record
 
         data = self._payload(kind, text, issue, outcome, verifier)
@@ -194,7 +194,7 @@ class Tools:
         return {**data, "verifier": verifier.strip() or "none"}
 
     def failures(self, limit: Annotated[int, Field(ge=1, le=FAILURES_MAX)] = 10) -> Reply:
-        """Failures that stand, what worked instead, and fixes that failed."""
+        """Failures that stand, what worked instead, failed fixes."""
         from projectmem_projections.glance import Glance, current
 
         from projectmem.failures import fix_line, standing_fixes
@@ -223,7 +223,7 @@ class Tools:
         return Reply.block(self._fenced([render.inline(line) for line in str(text).splitlines()]))
 
     def dispute(self, id: str, reason: str) -> Reply:
-        """A recorded failure is wrong or no longer true: it stops counting."""
+        """A recorded failure is wrong or past: it stops counting."""
         from projectmem.record import curate, disputed_already
 
         if known := disputed_already(self.place, id):

@@ -64,6 +64,9 @@ def test_the_tools_are_few_and_their_definitions_small(place: Place) -> None:
     assert len(tools) <= 8
     assert mcp_server.definition_tokens(tools) <= BUDGET
     assert all(tool.output_schema and tool.description for tool in tools)
+    hints = {tool.name: tool.annotations for tool in tools}
+    assert {name for name, hint in hints.items() if hint and hint.read_only_hint} == TOOLS - {"record", "dispute"}
+    assert hints["record"] and hints["record"].destructive_hint is False and hints["dispute"] is None
 
 
 def test_a_note_that_contradicts_is_held_and_the_agent_hears_it(place: Place) -> None:
