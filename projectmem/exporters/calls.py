@@ -51,7 +51,7 @@ def written(path: str, write: Callable[[str], int]) -> int:
     aside = f"{path.rstrip('/' + os.sep)}.{os.getpid()}.partial"
     try:
         count = write(aside)
-        os.rename(aside, path)
+        shutil.move(aside, path)
     except OSError as exc:
         raise BadInputError(f"{path} cannot be written ({exc.strerror or exc}): name another place") from None
     finally:
