@@ -146,6 +146,12 @@ class SnapshotFile:
         if self._db.in_transaction:
             self._db.execute("ROLLBACK")
 
+    def reading(self) -> Reading:
+        """While in this context everything that is read is the state of one moment, and asking costs half: otherwise each
+        question locks the file and looks whether it has changed. Nothing may be written in it, and no writer commits
+        meanwhile: it is for what reads nothing else."""
+        return Reading(self)
+
     # --- notes that are no part of the fold --------------------------------------------------------------------------
 
     def pending_put(self, session: str, call: str, data: Mapping[str, Any]) -> None:
@@ -222,6 +228,27 @@ class SnapshotFile:
         with self._guard:
             row = self._db.execute("SELECT value FROM cache WHERE name = ?", (name,)).fetchone()
             return decode(row[0]) if row else None
+
+
+class Reading:
+    """See `SnapshotFile.reading`. Within another one it changes nothing."""
+
+    __slots__ = ("_outer", "_snapshot")
+
+    def __init__(self, snapshot: SnapshotFile) -> None:
+        self._snapshot, self._outer = snapshot, False
+
+    def __enter__(self) -> None:
+        db = self._snapshot._db
+        self._outer = not db.in_transaction
+        if self._outer:
+            with self._snapshot._guard:
+                db.execute("BEGIN")
+
+    def __exit__(self, *_: object) -> None:
+        if self._outer:
+            with self._snapshot._guard:
+                self._snapshot._rollback()
 
 
 class Exclusive:

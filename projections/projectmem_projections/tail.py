@@ -11,10 +11,11 @@ This reader checks that lines are whole, parse and are contiguous. Anything else
 from __future__ import annotations
 
 import os
+import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import Any
 
 
@@ -32,24 +33,50 @@ class Tail:
         self.reached_end = self.shortened = False
 
 
+_SETTLED_NS = 1_000_000_000  # a folder's time may be this coarse: what changed later than that may change again unseen
+_LISTED_MAX = 256 if os.name == "posix" else 0  # elsewhere a folder's time may not tell
+_listed: dict[str, tuple[int, list[str]]] = {}  # folders that were listed and have not changed since, by their time
+
+
 def positions(home: str) -> dict[str, tuple[str, int]]:
     """Of each stream: its last segment's name and size in bytes. A few file system calls; {} where there is no log."""
-    base = os.path.join(home, "log")
+    base = f"{home}/log"
     found = {}
-    for stream in _names(base):
-        names = segments(home, stream)
+    for stream in _kept(base, _names):
+        folder = f"{base}/{stream}"
+        names = _kept(folder, _segments)
         if names:
             try:
-                found[stream] = (names[-1], os.stat(os.path.join(base, stream, names[-1])).st_size)
+                found[stream] = (names[-1], os.stat(f"{folder}/{names[-1]}").st_size)
             except OSError:  # vanished between the two calls: the next look-up sees it
-                continue
+                _listed.pop(folder, None)
     return found
+
+
+def _kept(folder: str, listed: Callable[[str], list[str]]) -> list[str]:
+    """What `listed` says of the folder, asked again only where the folder has changed."""
+    try:
+        changed = os.stat(folder).st_mtime_ns
+    except (OSError, ValueError):
+        return []
+    kept = _listed.get(folder)
+    if kept is not None and kept[0] == changed:
+        return kept[1]
+    begun = time.time_ns()
+    names = listed(folder)
+    if begun - changed > _SETTLED_NS and len(_listed) < _LISTED_MAX:
+        _listed[folder] = changed, names
+    return names
 
 
 def segments(home: str, stream: str) -> list[str]:
     """Names of the stream's segments, oldest first. By the log's own rule: files of 20 digits; anything else is foreign."""
+    return _segments(f"{home}/log/{stream}")
+
+
+def _segments(folder: str) -> list[str]:
     try:
-        with os.scandir(os.path.join(home, "log", stream)) as found:
+        with os.scandir(folder) as found:
             names = [entry.name for entry in found if entry.name.endswith(".jsonl") and entry.is_file()]
     except (FileNotFoundError, NotADirectoryError):
         return []

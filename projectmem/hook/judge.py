@@ -70,16 +70,51 @@ def assess(
     `now` is in microseconds since the epoch; `as_of` ({stream: seq}) asks for the state as it was (needs a state that
     keeps its history). Raises only what state and workspace raise.
     """
+    return weigh(look(state, action, session, now, as_of), action, session, workspace, policy, now)[:3]
+
+
+class Seen:
+    """What the log knows that bears on an action: all that is read of the state for a decision, at one moment.
+
+    records  open ones, candidates;  asks  asks and passes of the action's key;  labels  in force, as the log has them
+    known    by record id what the log says besides, and the stream that the record stands in
+    """
+
+    __slots__ = ("asks", "known", "labels", "records")
+
+    def __init__(
+        self, records: list[Any], asks: list[Any], labels: list[Any], known: dict[str, tuple[dict[str, Any], str]]
+    ) -> None:
+        self.records, self.asks, self.labels, self.known = records, asks, labels, known
+
+
+def look(state: State, action: Action, session: Session, now: int, as_of: Mapping[str, int] | None = None) -> Seen:
+    """Read the state, and nothing else."""
     records, asks = candidates(state, action.keys + action.kin, action.key, now, as_of)
     records += failed_fix(state, action, now, as_of)
-    labels = labels_of(state, workspace)
+    known = {
+        r.id: (learnt(state, r, session.session, action), "" if r.fix else _stream_of(state, r))
+        for r in _whole_last(records, action)
+    }
+    return Seen(records, asks, list(state.labels()), known)
+
+
+def weigh(
+    seen: Seen, action: Action, session: Session, workspace: Workspace, policy: Policy, now: int
+) -> tuple[Decision, dict[str, Any], list[Any], list[Any]]:
+    """(decision, facts by record id, live records, labels as they count here) of what `look` saw, against the workspace."""
+    records, labels = seen.records, counted(seen.labels, workspace)
     if not records and not labels and not policy.rules:
-        return Decision(ALLOW), {}, []
+        return Decision(ALLOW), {}, [], labels
     from projectmem_gate.decide import decide
 
-    whole_last = sorted(records, key=lambda record: record.key == action.key)  # a call and the part that failed are one event
-    facts = {record.id: gather(state, record, workspace, session.session, action) for record in whole_last}
-    return decide(action, records, facts, session, policy, now, labels=labels, asks=asks), facts, records
+    facts = {r.id: compared(*seen.known[r.id], r, workspace, action) for r in _whole_last(records, action)}
+    return decide(action, records, facts, session, policy, now, labels=labels, asks=seen.asks), facts, records, labels
+
+
+def _whole_last(records: list[Any], action: Action) -> list[Any]:
+    """A call and the part that failed are one event: the call's facts are the event's."""
+    return sorted(records, key=lambda record: record.key == action.key)
 
 
 def candidates(
@@ -123,9 +158,14 @@ def _records(found: Mapping[str, Sequence[Any]], now: int) -> list[Any]:
 def gather(state: State, record: Any, workspace: Workspace, session: str = "", action: Action | None = None) -> dict[str, Any]:
     """Facts of one record, read only because it is a candidate: workspace comparison, changes on record, the remedy, and how
     such tries of this class and this kind of asker went in this log."""
-    facts = dict(workspace.compare(record.facts or {}))
-    if not record.fix and not workspace.own(_stream_of(state, record)):
-        facts["seen"] = "elsewhere"
+    return compared(
+        learnt(state, record, session, action), "" if record.fix else _stream_of(state, record), record, workspace, action
+    )
+
+
+def learnt(state: State, record: Any, session: str, action: Action | None) -> dict[str, Any]:
+    """The facts of one record that the log has."""
+    facts: dict[str, Any] = {}
     own = _self_made(action, record)
     # From the first kept try on: what came between earlier tries tells a flaky action from a mended one.
     since = min(record.at, record.trail[0][0]) if record.trail else record.at
@@ -136,13 +176,22 @@ def gather(state: State, record: Any, workspace: Workspace, session: str = "", a
         since = min(since, record.at - STARTING_US)  # a server may have been started just before
     changes = state.changes(since, MAX_CHANGES, record.paths)
     facts["changes"] = [[c.type, c.subject, c.at] for c in changes if c.type != "edit" or c.subject not in own]
-    if own and facts.get("files") == "changed" and own.issuperset(facts.get("changed_files") or ("",)):
-        facts.update(files="same", changed_files=[])  # no more than these, as the list is longer than a call writes
     facts["remedy"] = _remedy(state, record, action.cwd if action is not None and action.kind == "sh" else "")
     retried = state.retried(record.cls, asker(record, session))
     if retried:
         facts["retried"] = {name: [list(row) for row in rows] for name, rows in retried.items()}
     facts["family_ok"] = bool(record.family and state.ok_after(record.family, record.at, 1))
+    return facts
+
+
+def compared(known: dict[str, Any], stream: str, record: Any, workspace: Workspace, action: Action | None) -> dict[str, Any]:
+    """All facts of one record: those of the log (`stream` is the one that it stands in), and the workspace now."""
+    facts = {**workspace.compare(record.facts or {}), **known}
+    if not record.fix and not workspace.own(stream):
+        facts["seen"] = "elsewhere"
+    own = _self_made(action, record)
+    if own and facts.get("files") == "changed" and own.issuperset(facts.get("changed_files") or ("",)):
+        facts.update(files="same", changed_files=[])  # no more than these, as the list is longer than a call writes
     return facts
 
 
@@ -153,9 +202,14 @@ def _stream_of(state: State, record: Any) -> str:
 def labels_of(state: State, workspace: Workspace) -> list[Any]:
     """The labels and rules in force. What a person decided on another machine, or in a log that came with a folder, only
     warns here until a person of this machine confirms it: its origin then reads `elsewhere`."""
+    return counted(state.labels(), workspace)
+
+
+def counted(labels: Sequence[Any], workspace: Workspace) -> list[Any]:
+    """Labels as they count on this machine, see `labels_of`."""
     return [
         row if row.get("origin") != "human" or workspace.own(row.get("stream") or "") else {**row, "origin": "elsewhere"}
-        for row in state.labels()
+        for row in labels
     ]
 
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     Answer = dict[str, Any] | None
 
-READS_MAX = 8  # tries at a state that nobody writes to meanwhile, so that replay finds what was decided on
-
 
 def run(place: Place, payload: Payload, now: int) -> Answer:
     """The harness's answer to `payload`, None for none. Raises what the log and the snapshot raise; entry.py catches it."""
@@ -100,21 +98,17 @@ def _check(place: Place, state: Snapshot, payload: Payload, call: Call, now: int
 
     from projectmem.hook import drafts
     from projectmem.hook.facts import Disk
-    from projectmem.hook.judge import assess, labels_of, tried
+    from projectmem.hook.judge import look, tried, weigh
     from projectmem.hook.state import as_tried, identified, keep_word, policy_hash, policy_of, record, turn_in
     from projectmem.place import env
 
     moved = state.moves()
     action = as_tried(place, state, call, identified(place, call, moved, done=False), now, moved)
-    asker = Session(call["session"], call["agent"], call["harness"], call["call"], turn_in(state, payload))
-    policy = policy_of(state)
-    disk = Disk(place, env("PATH"), moved)
-    for _ in range(READS_MAX):
-        cursor = state.cursor()
-        decision, facts, records = assess(state, action, asker, disk, policy, now)
-        labels = labels_of(state, disk)
-        if state.cursor() == cursor:  # else a parallel call wrote in between: what was read is not the log as of the cursor
-            break
+    with state.reading():  # the log as of one position, so that replay finds what was decided on
+        asker = Session(call["session"], call["agent"], call["harness"], call["call"], turn_in(state, payload))
+        policy, cursor = policy_of(state), state.cursor()
+        seen = look(state, action, asker, now)
+    decision, facts, records, labels = weigh(seen, action, asker, Disk(place, env("PATH"), moved), policy, now)
     if not records and decision.verdict == "allow" and decision.rule != "override":  # a pass uses an ask up: it is recorded
         note(state, call, {"t0": now, "as_of": cursor})
         return None
