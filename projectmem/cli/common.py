@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
@@ -41,6 +42,24 @@ def group(help: str, **more: Any) -> typer.Typer:
 def now() -> int:
     """The time, in microseconds since the epoch (UTC)."""
     return time.time_ns() // 1000
+
+
+@contextmanager
+def kept(as_json: bool) -> Iterator[None]:
+    """Around one append: where the log stayed locked, say that what was given is kept, and end well.
+
+    It is in the spool, and who hears of an error writes it a second time. As JSON {"id": "", "kept": path}.
+    """
+    from projectmem_logs.errors import SpooledError
+
+    try:
+        yield
+    except SpooledError as exc:
+        if as_json:
+            emit({"id": "", "kept": exc.path})
+        else:
+            say("kept: the log is busy, and the next command or hook that writes adds it; do not give it again")
+        raise typer.Exit(0) from None
 
 
 def workdir(root: str) -> str:

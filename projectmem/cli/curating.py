@@ -26,9 +26,10 @@ def _curate(what: str, id: str, root: str, as_json: bool, then: str, *, until: i
     place = common.open_place(root)
     origin, actor = caller.origin(), caller.actor()
     heard: list[str] = []
-    events = curate(
-        place, what, id, now=common.now(), origin=origin, actor=actor, until=until, reason=reason, by=by, notices=heard
-    )
+    with common.kept(as_json):
+        events = curate(
+            place, what, id, now=common.now(), origin=origin, actor=actor, until=until, reason=reason, by=by, notices=heard
+        )
     common.notices(heard)
     if as_json:
         common.emit({"events": events, "home": place.home})
@@ -135,9 +136,10 @@ def feedback(
     place = common.open_place(root)
     target = find_one(place, id)["id"]
     data = {"target": target, "useful": useful, "note": note}
-    event = record(
-        place, "feedback.given", data, now=common.now(), origin=caller.origin(), actor=caller.actor(), causes=[str(target)]
-    )
+    with common.kept(as_json):
+        event = record(
+            place, "feedback.given", data, now=common.now(), origin=caller.origin(), actor=caller.actor(), causes=[str(target)]
+        )
     if as_json:
         common.emit(event)
     else:

@@ -39,7 +39,8 @@ def _write(root: str, as_json: bool, kind: str, data: dict[str, Any], what: str)
 
     place = common.open_place(root)
     heard: list[str] = []
-    event = record(place, kind, data, now=common.now(), origin=caller.origin(), actor=caller.actor(), notices=heard)
+    with common.kept(as_json):
+        event = record(place, kind, data, now=common.now(), origin=caller.origin(), actor=caller.actor(), notices=heard)
     common.notices(heard)
     _tell(place.home, event, as_json, what)
 
