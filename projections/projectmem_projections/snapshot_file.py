@@ -166,6 +166,11 @@ class SnapshotFile:
             row = self._db.execute("SELECT data FROM pending WHERE session = ? AND call = ?", (session, call)).fetchone()
             return decode(row[0]) if row else None
 
+    def noted(self, call: str) -> bool:
+        """Whether there is a note of this call id, whatever session it is of."""
+        with self._guard:
+            return self._db.execute("SELECT 1 FROM pending WHERE call = ? LIMIT 1", (call,)).fetchone() is not None
+
     def pending_like(self, session: str, prefix: str) -> list[tuple[str, dict[str, Any]]]:
         """(call, note) of the newest 16 notes whose call id starts with `prefix`, newest first; claims are none."""
         with self._guard:

@@ -1,4 +1,4 @@
-"""`mcp`, `serve`, `watch` and `backtest`: serve agents and hooks, build ahead, and try the gate on transcripts."""
+"""`mcp`, `proxy`, `serve`, `watch` and `backtest`: serve agents and hooks, build ahead, and try the gate on transcripts."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from projectmem.cli import common
 from projectmem.cli.common import EXITS, Json, Root
 
 FORMATS = ("steps", "cases", "claude-code")
+PROXY_EXITS = "Exit code: the server's; 2 wrong usage, 3 could not be started."
 BACKTEST_EXITS = "Exit codes: 0 done (problems in single transcripts are counted and named), 2 wrong usage, 3 could not be done."
 
 
 def register(parent: typer.Typer) -> None:
     """Add the commands to the application."""
     parent.command(epilog=EXITS)(mcp)
+    parent.command(epilog=PROXY_EXITS, context_settings={"allow_interspersed_args": False})(proxy)
     parent.command(epilog=EXITS)(serve)
     parent.command(epilog=EXITS)(watch)
     parent.command(epilog=BACKTEST_EXITS)(backtest)
@@ -29,6 +31,44 @@ def mcp(root: Root = "") -> None:
     from projectmem.mcp_server import run
 
     run(common.open_place(root))
+
+
+def proxy(
+    command: Annotated[list[str] | None, typer.Argument(help="What starts the server, after `--`.", show_default=False)] = None,
+    name: Annotated[
+        str, typer.Option("--name", help="What the client calls the server (default: what it calls itself).", show_default=False)
+    ] = "",
+    wrap: Annotated[
+        Path | None,
+        typer.Option("--wrap", metavar="FILE", help="Put the proxy before every server in FILE (.mcp.json).", show_default=False),
+    ] = None,
+    unwrap: Annotated[
+        Path | None, typer.Option("--unwrap", metavar="FILE", help="Take it out again.", show_default=False)
+    ] = None,
+    root: Root = "",
+) -> None:
+    """Put the gate before the tools of any MCP server.
+
+    `projectmem proxy -- CMD ARGS` starts the server and passes everything through. A call that is about to repeat a failure is
+    warned of in its result, or refused in place of it. For clients whose hooks do not see MCP calls.
+    """
+    from projectmem.errors import BadInputError
+    from projectmem.setup import wrapping
+
+    if sum(map(bool, (command, wrap, unwrap))) != 1:
+        raise BadInputError("give the server's command after `--`, or a file with --wrap or --unwrap")
+    if command:
+        from projectmem.mcp_proxy import run
+
+        common.leave(run(command, common.workdir(root), name))
+    file = wrap or unwrap
+    assert file is not None
+    names = wrapping.wrap(file) if wrap else wrapping.unwrap(file)
+    done = "the gate is before" if wrap else "the gate is no longer before"
+    for server in names:
+        common.say(f"{done} the tools of {output.safe(server)}")
+    if not names:
+        common.say(f"nothing to {'wrap' if wrap else 'unwrap'} in {output.safe(str(file))}")
 
 
 def serve(

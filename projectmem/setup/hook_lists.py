@@ -201,11 +201,16 @@ def _hash(text: str) -> str:
 
 def write(path: Path, text: str) -> None:
     """Atomically, keeping a symlink a symlink and the file's mode. Raises SettingsError."""
+    write_bytes(path, text.encode("utf-8"))
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """The same for bytes."""
     target = path.resolve()
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         mode = target.stat().st_mode & 0o777 if target.exists() else None
-        files.replace(str(target), text.encode("utf-8"))
+        files.replace(str(target), data)
         if mode is not None:
             target.chmod(mode)
     except OSError as exc:

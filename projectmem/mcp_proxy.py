@@ -1,0 +1,147 @@
+"""`projectmem proxy -- CMD ARGS`: an MCP server over stdio with the gate before its tools.
+
+Two pumps, one for each direction, pass lines on as they come. The server's standard error is ours; signals go to the server; its
+exit code becomes ours. A client that closes its end gets what the server still has to say.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from typing import IO, Any
+
+from projectmem import caller
+from projectmem import place as places
+from projectmem.errors import NotFoundError
+from projectmem.integrations.core import Gate
+from projectmem.mcp_gate import Gated
+
+SIGNALS = ("SIGTERM", "SIGINT", "SIGHUP")
+
+
+class Proxy:
+    """One server, started; `run` serves until it ends. `source` and `sink` are the client's ends."""
+
+    def __init__(self, gated: Gated, command: list[str], source: IO[bytes], sink: IO[bytes]) -> None:
+        self.gated, self.source, self.sink = gated, source, sink
+        self._write = threading.Lock()
+        self._left = self._read_all = False  # the client is gone, or asked us to go; nothing more is read of it
+        try:
+            self.server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        except OSError as exc:
+            why = exc.strerror or str(exc)
+            raise NotFoundError(
+                f"the MCP server `{command[0]}` cannot be started ({why}): check the command after `--`"
+            ) from None
+
+    def run(self) -> int:
+        """Serve; returns the exit code. Where the server ends first it may not return from reading the client: see `end`."""
+        for name in SIGNALS:
+            number = getattr(signal, name, None)
+            if number is not None:
+                signal.signal(number, self._signalled)
+        answers = threading.Thread(target=self._from_server, name="answers")
+        answers.start()
+        self._from_client()
+        answers.join()
+        return self._code()
+
+    def end(self) -> None:
+        """What is done when the server has ended: the client's last answers, then out (its end of the pipe may never close)."""
+        code = self._code()
+        why = f"the MCP server ended before it answered (exit code {code})"
+        for answer in self.gated.lost(why, failed=not self._left):
+            self._send(answer)
+        if not self._read_all:
+            sys.stderr.flush()
+            os._exit(code)
+
+    def _code(self) -> int:
+        code = self.server.wait()
+        return code if code >= 0 else 128 - code
+
+    def _signalled(self, number: int, _: Any) -> None:
+        self._left = True
+        try:
+            self.server.send_signal(number)
+        except OSError:
+            pass
+
+    def _from_client(self) -> None:
+        assert self.server.stdin is not None
+        try:
+            for line in iter(self.source.readline, b""):
+                passed, answer = self.gated.from_client(line)
+                if answer:
+                    self._send(answer)
+                if passed:
+                    self.server.stdin.write(passed)
+                    self.server.stdin.flush()
+        except OSError:
+            pass  # the server is gone: its end of the other pipe says so
+        finally:
+            self._left = self._read_all = True
+            try:
+                self.server.stdin.close()
+            except OSError:
+                pass
+
+    def _from_server(self) -> None:
+        assert self.server.stdout is not None
+        try:
+            for line in iter(self.server.stdout.readline, b""):
+                self._send(self.gated.from_server(line))
+        finally:
+            self.end()
+
+    def _send(self, data: bytes) -> None:
+        with self._write:
+            try:
+                self.sink.write(data)
+                self.sink.flush()
+            except (OSError, ValueError):
+                self._left = True  # the client is gone; what the server does is still recorded
+
+
+def hooked_in(cwd: str) -> Callable[[str], bool]:
+    """Whether a hook of the client's own has asked about a call already: then it is the hook that speaks and records."""
+
+    def hooked(call: str) -> bool:
+        place = places.find(cwd)
+        if place is None:
+            return False
+        from projectmem_projections.errors import ProjectionError
+
+        from projectmem.hook import state
+
+        try:
+            opened = state.opener(f"{place.home}/projections/gate.sqlite", busy_ms=state.BUSY_MS)
+            try:
+                return opened.noted(call)
+            finally:
+                opened.close()
+        except (ProjectionError, OSError):
+            return False
+
+    return hooked
+
+
+def run(command: list[str], cwd: str, name: str = "") -> int:
+    """Serve one client over standard input and output with the server that `command` starts; returns the exit code.
+
+    cwd   whose project's log is asked;  name  the server's for the gate, "" for what it calls itself
+    Raises NotFoundError where the server cannot be started.
+    """
+    from projectmem.serve import kept
+
+    kept.keep()
+    gate = Gate(cwd, session=caller.actor()["session"])
+    gated = Gated(gate, hooked_in(cwd), name, os.path.basename(command[0]))
+    try:
+        return Proxy(gated, command, sys.stdin.buffer, sys.stdout.buffer).run()
+    finally:
+        kept.release()

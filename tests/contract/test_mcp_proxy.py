@@ -1,0 +1,182 @@
+"""The proxy before a server of the official SDK, with the SDK's client: what passes, what is said, what is recorded."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client, StdioServerParameters
+from mcp.shared.exceptions import MCPError
+
+pytestmark = pytest.mark.slow
+WRONG = "Error executing tool deploy: 401 Unauthorized: the token for broken is invalid"
+SERVER = Path(__file__).with_name("proxied_server.py")
+
+
+class Shop:
+    """A project's log, and the server behind the proxy."""
+
+    def __init__(self, hooked: Any, folder: Path) -> None:
+        self.hooked, self.calls, self.errors = hooked, folder / "calls.txt", folder / "stderr.txt"
+        self.env = {"PROXIED_CALLS": str(self.calls), "PYTHONPATH": os.pathsep.join(sys.path), "PATH": os.environ["PATH"]}
+
+    def parameters(self, *options: str) -> StdioServerParameters:
+        """How a client starts it."""
+        args = ["-m", "projectmem", "proxy", *options, "--root", str(self.hooked.root), "--", sys.executable, str(SERVER)]
+        return StdioServerParameters(command=sys.executable, args=args, env=self.env)
+
+    def session(self, act: Callable[[Client], Awaitable[Any]], *options: str) -> Any:
+        """What `act` returns, in a session of its own."""
+
+        async def run() -> Any:
+            async with Client(self.parameters(*options)) as client:
+                return await act(client)
+
+        return asyncio.run(run())
+
+    def call(self, tool: str, **arguments: Any) -> tuple[str, bool]:
+        """(text, isError) of one call in a session of its own."""
+
+        async def act(client: Client) -> tuple[str, bool]:
+            return _said(await client.call_tool(tool, arguments))
+
+        said: tuple[str, bool] = self.session(act)
+        return said
+
+    def reached(self) -> list[str]:
+        """What the server was asked to do."""
+        return self.calls.read_text().splitlines() if self.calls.exists() else []
+
+    def outcomes(self) -> list[tuple[str, str]]:
+        """(action, outcome) of the calls on record."""
+        return [(e["data"]["text"], e["data"]["outcome"]) for e in self.hooked.events("action.finished")]
+
+
+def _said(result: Any) -> tuple[str, bool]:
+    return "\n".join(getattr(part, "text", "") for part in result.content), bool(result.is_error)
+
+
+@pytest.fixture
+def shop(hooked: Any, tmp_path: Path) -> Shop:
+    """A set up project."""
+    return Shop(hooked, tmp_path)
+
+
+def test_a_failed_call_is_warned_of_in_another_session_and_silent_once_it_works(shop: Shop) -> None:
+    """The warning stands behind the server's own words, which are as they were; what never failed has no word more."""
+    assert shop.call("deploy", target="broken") == (WRONG, True)
+    (failed,) = shop.hooked.events("action.finished")
+    assert failed["data"]["outcome"] == "failed"
+    assert failed["actor"]["harness"] == "mcp"
+    assert failed["data"]["tool"] == "mcp__shop__deploy"
+    said, is_error = shop.call("deploy", target="broken")
+    assert is_error
+    own, _, added = said.partition("\n")
+    assert own == WRONG
+    assert added.startswith("projectmem: `")
+    assert "projectmem dispute" in added
+    assert shop.hooked.events("action.proposed")[-1]["data"]["decision"]["record"] == failed["id"]
+    assert shop.call("deploy", target="good") == ("deployed good", False)
+    assert shop.hooked.events("gate.degraded") == []
+
+
+def test_a_refused_call_never_reaches_the_server(shop: Shop) -> None:
+    """Four sessions waited long for the same failure: the next is refused with the reason; the considered repeat runs."""
+    for number in range(4):
+        shop.hooked.fails(
+            {"tool_name": "mcp__shop__deploy", "tool_input": {"target": "broken"}, "tool_use_id": f"t{number}"},
+            WRONG,
+            f"s{number}",
+            ms=120_000,
+        )
+
+    async def act(client: Client) -> list[tuple[str, bool]]:
+        found = [_said(await client.call_tool("deploy", {"target": "broken"}))]
+        found.append(_said(await client.call_tool("deploy", {"target": "good"})))
+        await asyncio.sleep(2.5)
+        found.append(_said(await client.call_tool("deploy", {"target": "broken"})))
+        return found
+
+    refused, other, repeated = shop.session(act)
+    assert refused[1] is True
+    assert "Refused once" in refused[0]
+    assert other == ("deployed good", False), "the same client goes on"
+    assert repeated[0].startswith(WRONG), "the repeat reached the server"
+    assert shop.reached() == ["deploy good", "deploy broken"]
+
+
+def test_progress_and_parallel_calls_pass_while_others_run(shop: Shop) -> None:
+    """Nothing waits for a slow call; progress comes while it runs; each outcome is of its own call."""
+    seen: list[float] = []
+
+    async def progress(done: float, total: float | None, message: str | None) -> None:
+        seen.append(done)
+
+    async def act(client: Client) -> list[str]:
+        order: list[str] = []
+
+        async def one(name: str, tool: str, **arguments: Any) -> None:
+            more = {"progress_callback": progress} if tool == "wait" else {}
+            await client.call_tool(tool, arguments, **more)
+            order.append(name)
+
+        await asyncio.gather(
+            one("slow", "wait", seconds=1.5),
+            *(one(f"fast{number}", "deploy", target=f"{'broken' if number % 2 else 'good'}{number}") for number in range(8)),
+        )
+        return order
+
+    order = shop.session(act)
+    assert order[-1] == "slow"
+    assert seen == [0, 1, 2]
+    rows = dict(shop.outcomes())
+    assert len(rows) == 9
+    assert sum(outcome == "failed" for outcome in rows.values()) == 4
+    assert all(("broken" in text) == (outcome == "failed") for text, outcome in rows.items())
+
+
+def test_a_call_that_took_the_client_too_long_is_a_failure(shop: Shop) -> None:
+    """A timeout of the client's is told by a cancellation that says so."""
+
+    async def act(client: Client) -> None:
+        with pytest.raises(MCPError):
+            await client.call_tool("wait", {"seconds": 30}, read_timeout_seconds=1)
+
+    shop.session(act)
+    (event,) = shop.hooked.events("action.finished")
+    assert (event["data"]["outcome"], event["data"]["class"]) == ("failed", "timeout")
+
+
+def test_large_answers_pass_whole(shop: Shop) -> None:
+    """Ten million characters of two bytes."""
+    assert shop.call("large", size=10_000_000) == ("é" * 10_000_000, False)
+    assert [outcome for _, outcome in shop.outcomes()] == ["ok"]
+
+
+def test_a_server_that_dies_over_a_call_is_told_and_recorded(shop: Shop) -> None:
+    """The client gets an error in place of silence; the next session is warned."""
+
+    async def act(client: Client) -> str:
+        with pytest.raises(MCPError) as caught:
+            await client.call_tool("die", {"code": 7})
+        return str(caught.value)
+
+    assert "exit code 7" in shop.session(act)
+    assert [outcome for _, outcome in shop.outcomes()] == ["failed"]
+    shop.session(act)
+    assert len(shop.hooked.events("action.proposed")) == 1
+
+
+def test_a_project_without_a_log_is_passed_through(tmp_path: Path, hooked: Any) -> None:
+    """Nothing is made, nothing is said."""
+    bare = tmp_path / "bare"
+    (bare / ".git").mkdir(parents=True)
+    shop = Shop(hooked, tmp_path)
+    hooked.root = bare
+    assert shop.call("deploy", target="broken") == (WRONG, True)
+    assert [path.name for path in bare.rglob("*")] == [".git"]

@@ -1,0 +1,81 @@
+"""The proxy between real clients and a server: Claude Code with and without its hooks, and the Inspector."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from projectmem.setup import wrapping
+from projectmem.setup.init import init
+
+pytestmark = [pytest.mark.client, pytest.mark.xdist_group("client")]
+
+SERVER = Path(__file__).resolve().parents[1] / "contract" / "proxied_server.py"
+TOOL = "mcp__shop__deploy"
+DEPLOY = {"tool": TOOL, "args": {"target": "broken"}}
+WAIT = {"tool": "Bash", "args": {"command": "sleep 5", "description": "until the server is connected"}}
+
+
+def _config(world: Any) -> list[str]:
+    """Claude Code's words for a server behind the proxy, as `proxy --wrap` writes it."""
+    file = world.folder / "mcp.json"
+    env = {"PROXIED_CALLS": str(world.folder / "calls.txt"), "PYTHONPATH": os.pathsep.join(sys.path)}
+    file.write_text(json.dumps({"mcpServers": {"shop": {"command": sys.executable, "args": [str(SERVER)], "env": env}}}))
+    assert wrapping.wrap(file) == ["shop"]
+    return ["--mcp-config", str(file)]
+
+
+def _play(world: Any, argv: list[str]) -> str:
+    """What the model read of a call of the tool."""
+    requests = world.session(WAIT, DEPLOY, argv=argv, allow=f"Bash,{TOOL}")
+    return json.dumps(requests[-1]["messages"][-1], ensure_ascii=False)
+
+
+@pytest.mark.parametrize("hooks", [False, True])
+def test_claude_code_learns_of_a_server_s_failure_and_is_told_once(world: Any, hooks: bool) -> None:
+    """Without hooks the proxy does it all; with them they do, and the proxy keeps still: one event of each call."""
+    init(str(world.repo), now=time.time_ns() // 1000, import_sessions=False, harnesses=["claude-code"] if hooks else [])
+    argv = _config(world)
+    first = _play(world, argv)
+    assert "401 Unauthorized" in first
+    assert "projectmem" not in first
+    mine = [e for e in world.events("action.finished") if e["data"]["tool"] == TOOL]
+    assert [(e["data"]["outcome"], e["actor"]["harness"]) for e in mine] == [("failed", "claude-code" if hooks else "mcp")]
+    second = _play(world, argv)
+    assert second.count("Wrong? `projectmem dispute") == 1, second
+    assert len(world.events("action.proposed")) == 1
+    assert world.events("action.proposed")[0]["data"]["decision"]["record"] == mine[0]["id"]
+    assert world.events("gate.degraded") == []
+
+
+def test_the_inspector_sees_the_server_behind_the_proxy(tmp_path: Path) -> None:
+    """A client that validates what it is given; the session is another one each time."""
+    path = Path(os.environ.get("PROJECTMEM_CLIENTS", ""), "inspector", "node_modules", ".bin", "mcp-inspector")
+    if not os.environ.get("PROJECTMEM_CLIENTS") or not path.exists() or shutil.which("node") is None:
+        pytest.skip("no client inspector: set PROJECTMEM_CLIENTS to a folder with inspector/node_modules/.bin/mcp-inspector")
+    (tmp_path / "repo").mkdir()
+    subprocess.run(["git", "init", "-q", str(tmp_path / "repo")], check=True)
+    init(str(tmp_path / "repo"), now=time.time_ns() // 1000, import_sessions=False, harnesses=[])
+
+    def ask(*args: str) -> Any:
+        server = [sys.executable, "-m", "projectmem", "proxy", "--root", str(tmp_path / "repo"), "--name", "shop", "--"]
+        settings = ["-e", f"PROXIED_CALLS={tmp_path / 'calls'}", "-e", f"PYTHONPATH={os.pathsep.join(sys.path)}"]
+        argv = [str(path), "--cli", *server, sys.executable, str(SERVER), *settings, *args]
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=120, env={**os.environ, "HOME": str(tmp_path)})
+        assert done.stdout.strip(), done.stderr
+        return json.loads(done.stdout)
+
+    assert {tool["name"] for tool in ask("--method", "tools/list")["tools"]} == {"deploy", "wait", "large", "die"}
+    call = ("--method", "tools/call", "--tool-name", "deploy", "--tool-arg", "target=broken")
+    first, second = ask(*call), ask(*call)
+    assert first["isError"] and len(first["content"]) == 1
+    assert second["isError"] and second["content"][:1] == first["content"]
+    assert second["content"][1]["text"].startswith("projectmem: `shop deploy")
