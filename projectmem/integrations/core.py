@@ -146,11 +146,11 @@ class Gate:
             verdict._call = {**raw, "tool": name, "input": given, "call": id, "harness": harness}
             verdict._call["turn"] = _turn((self.cwd, harness, raw["session_id"], agent), turn)
             verdict._payload = _payload("before", "pre", verdict._call)
-            reply = _told(entry.answered(verdict._payload, _now()))
+            reply = _told(verdict._payload)
             verdict.verdict, verdict.reason = str(reply.get("verdict") or "allow"), str(reply.get("reason") or "")
         except Exception as exc:
             verdict._payload = None
-            self._failed("before a call", exc)
+            self.failed("before a call", exc)
         if verdict.refused or verdict._payload is None:
             _end(verdict._key)
         return verdict
@@ -180,14 +180,14 @@ class Gate:
                 shapes.raised(call, error)
             else:
                 shapes.returned(call, result, is_error, exit_code)
-            if ended in ENDED and ended:
-                call["error_kind"] = ended
+            if ended and ended in ENDED:
+                call["error_kind"], call["is_error"] = ended, True
                 call["timed_out"], call["interrupted"] = ended == "timeout", ended == "interrupted"
             call["duration_ms"] = (time.monotonic_ns() - verdict._started) // 1_000_000
-            reply = _told(entry.answered(payload, _now()))
+            reply = _told(payload)
             said += [str(reply["context"])] if reply.get("context") else []
         except Exception as exc:
-            self._failed("after a call", exc)
+            self.failed("after a call", exc)
         finally:
             _end(verdict._key)
             verdict._payload = None  # told once
@@ -206,9 +206,9 @@ class Gate:
             id = f"{call_id[:120]}.rejected" if call_id else ""
             payload = _payload("after", "post", {**known, "harness": harness, "tool": name, "input": given, "call": id})
             payload.calls[0]["error_kind"] = "rejected"
-            _told(entry.answered(payload, _now()))
+            _told(payload)
         except Exception as exc:
-            self._failed("at a rejected call", exc)
+            self.failed("at a rejected call", exc)
 
     def start(self, *, session: str = "", harness: str = "in-process", source: str = "") -> str:
         """Record that a session starts; returns what the log has to say at a start (for the system prompt), "" for nothing."""
@@ -216,10 +216,10 @@ class Gate:
             return ""
         try:
             raw = {"session_id": (session or self.session)[:TOOL_MAX], "cwd": self.cwd, "source": source, "harness": harness}
-            reply = _told(entry.answered(_payload("start", "start", raw), _now()))
+            reply = _told(_payload("start", "start", raw))
             return str(reply.get("context") or "")
         except Exception as exc:
-            self._failed("at the start", exc)
+            self.failed("at the start", exc)
             return ""
 
     async def abefore(self, tool: str, args: Any, **more: Any) -> Verdict:
@@ -230,11 +230,17 @@ class Gate:
         """`after`, in a thread. Where the task is being cancelled, use `after_cancelled`."""
         return await off_loop(lambda: self.after(verdict, result, **more))
 
-    def after_cancelled(self, verdict: Verdict, error: BaseException) -> None:
-        """`after` for a task that may not wait any more: told in a thread of its own that ends before the process does."""
-        threading.Thread(target=self.after, args=(verdict,), kwargs={"error": error}, name="projectmem").start()
+    def waits(self, verdict: Verdict) -> None:
+        """Forget a call that has not run yet: the framework asks a person first, and comes again with the answer."""
+        _end(verdict._key)
+        verdict._payload = None
 
-    def _failed(self, where: str, exc: Exception) -> None:
+    def after_cancelled(self, verdict: Verdict, ended: str = "cancelled") -> None:
+        """`after` for a task that may not wait any more: told in a thread of its own that ends before the process does."""
+        threading.Thread(target=self.after, args=(verdict,), kwargs={"ended": ended}, name="projectmem").start()
+
+    def failed(self, where: str, exc: Exception) -> None:
+        """Say that the gate failed: to the logger, and in hook.log."""
         what = f"{type(exc).__name__}: {exc}"
         log.warning("projectmem: the gate failed %s (%s), so this call is not checked. Run `projectmem doctor`.", where, what)
         place = places.find(self.cwd)
@@ -264,8 +270,13 @@ def _payload(event: str, kind: str, known: Mapping[str, Any]) -> Payload:
     return payload
 
 
-def _told(reply: dict[str, Any] | None) -> dict[str, Any]:
-    """The answer; what a person should hear goes to the logger."""
+_answering = threading.Lock()  # calls of one process wait for each other, not for the log's lock until it gives up
+
+
+def _told(payload: Payload) -> dict[str, Any]:
+    """The answer to a payload, {} for none; what a person should hear goes to the logger."""
+    with _answering:
+        reply = entry.answered(payload, _now())
     if reply and reply.get("message"):
         log.warning("%s", reply["message"])
     return reply or {}

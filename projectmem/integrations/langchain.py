@@ -46,7 +46,7 @@ class GateMiddleware(AgentMiddleware[Any, Any]):
         try:
             result = handler(request)
         except GraphBubbleUp:  # the tool asks a person: it is run again with the answer
-            self.gate.after(verdict, ended="cancelled")
+            self.gate.waits(verdict)
             raise
         except BaseException as exc:
             self.gate.after(verdict, error=exc)
@@ -62,13 +62,13 @@ class GateMiddleware(AgentMiddleware[Any, Any]):
         try:
             result = await handler(request)
         except GraphBubbleUp:
-            await self.gate.aafter(verdict, ended="cancelled")
+            self.gate.waits(verdict)
             raise
         except Exception as exc:
             await self.gate.aafter(verdict, error=exc)
             raise
-        except BaseException as exc:
-            self.gate.after_cancelled(verdict, exc)
+        except BaseException:
+            self.gate.after_cancelled(verdict)
             raise
         content, failed = _told(result)
         return _with(result, await self.gate.aafter(verdict, content, is_error=failed))
@@ -100,6 +100,7 @@ class GateMiddleware(AgentMiddleware[Any, Any]):
             call_id=str(call.get("id") or ""),
             turn=_turn(request),
             harness=HARNESS,
+            model=_model(request),
         )
 
 
@@ -119,14 +120,25 @@ def _session(state: Any) -> str:
     return f"langchain-{messages[0].id}" if messages and getattr(messages[0], "id", None) else ""
 
 
-def _turn(request: ToolCallRequest) -> str | None:
-    """The model's answer that the call is part of, by its place and id; None where the state does not hold it."""
+def _asked(request: ToolCallRequest) -> tuple[int, Any]:
+    """Place and message of the model's answer that the call is part of; (-1, None) where the state does not hold it."""
     id = request.tool_call.get("id")
     messages = _messages(request.state)
     for at in range(len(messages) - 1, -1, -1):
         if any(call.get("id") == id for call in getattr(messages[at], "tool_calls", None) or ()):
-            return f"{at} {messages[at].id}"
-    return None
+            return at, messages[at]
+    return -1, None
+
+
+def _turn(request: ToolCallRequest) -> str | None:
+    at, message = _asked(request)
+    return None if message is None else f"{at} {message.id}"
+
+
+def _model(request: ToolCallRequest) -> str:
+    told = getattr(_asked(request)[1], "response_metadata", None) or {}
+    name = told.get("model_name") or told.get("model")
+    return name if isinstance(name, str) else ""
 
 
 def _rejected(state: Any) -> list[Any]:
