@@ -6,7 +6,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator
 
-from projectmem import clock, remembered
+from projectmem import clock, output, remembered
 from projectmem import place as places
 from projectmem.errors import ProjectmemError
 from projectmem.hook import health
@@ -173,7 +173,8 @@ def _parity(place: Place, every: bool) -> Iterator[Check]:
         return
     if not size:
         return  # nothing was made of it yet, as the snapshot's line says
-    found = parity.compare(place.home)
+    with output.Waiting("comparing what is derived with the log") as waiting:
+        found = parity.compare(place.home, waiting.tell)
     for one in found:
         if one.differs:
             what = ", ".join(one.differs)

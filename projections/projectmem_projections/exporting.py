@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections.abc import Callable
 
 import duckdb
 from projectmem_logs import files
@@ -25,10 +26,18 @@ class ExportRefused(ProjectionError):  # noqa: N818 - named after what happened 
     """The export was not written; what was there before is as it was."""
 
 
-def export(home: str, target: str, format: str, *, now: int, notices: list[str] | None = None) -> dict[str, int]:
+def export(
+    home: str,
+    target: str,
+    format: str,
+    *,
+    now: int,
+    notices: list[str] | None = None,
+    tell: Callable[[int, int], None] | None = None,
+) -> dict[str, int]:
     """Write `<table>.parquet` or `<table>.csv` for each table and view into the new or empty folder `target`, and a manifest.
 
-    format  parquet | csv;  now  microseconds, for views that depend on the time
+    format  parquet | csv;  now  microseconds, for views that depend on the time;  tell  hears (files written, of how many)
     Returns rows by table: for every table as many as the log has events of its kinds. Lists become JSON text in CSV.
     Raises ExportRefused where `target` holds something or cannot be written, CountMismatch, OSError.
     """
@@ -42,7 +51,7 @@ def export(home: str, target: str, format: str, *, now: int, notices: list[str] 
         shutil.rmtree(aside, ignore_errors=True)
         os.makedirs(aside, mode=0o700)
         try:
-            counts = _write(summaries, aside, format, now)
+            counts = _write(summaries, aside, format, now, tell)
             if os.path.isdir(target):
                 os.rmdir(target)
             shutil.move(aside, target)
@@ -57,10 +66,13 @@ def export(home: str, target: str, format: str, *, now: int, notices: list[str] 
     return ask_whole(home, question, notices)
 
 
-def _write(summaries: Summaries, folder: str, format: str, now: int) -> dict[str, int]:
+def _write(summaries: Summaries, folder: str, format: str, now: int, tell: Callable[[int, int], None] | None) -> dict[str, int]:
     summaries.query(f"SET VARIABLE now_us = {int(now)}")
     counts = {}
-    for name in (*TABLES, *DERIVED, "integrity", "cursors", "generation", *summaries.views()):
+    names = (*TABLES, *DERIVED, "integrity", "cursors", "generation", *summaries.views())
+    for done, name in enumerate(names):
+        if tell is not None:
+            tell(done, len(names))
         path = os.path.join(folder, f"{name}.{format}")
         columns = "*" if format == "parquet" else _flat(summaries, name)
         quoted = path.replace("'", "''")

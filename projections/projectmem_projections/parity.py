@@ -7,6 +7,7 @@ the gate's snapshot and the recall corpus byte by byte. Nothing is written and n
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from projectmem_logs.reader import read_events
@@ -44,10 +45,12 @@ def log_bytes(home: str) -> int:
     return total
 
 
-def compare(home: str) -> list[Parity]:
-    """Every projection against the log. Raises OSError where the log cannot be read."""
-    found = []
+def compare(home: str, tell: Callable[[int, int], None] | None = None) -> list[Parity]:
+    """Every projection against the log. `tell` hears (compared, of how many). Raises OSError where the log cannot be read."""
+    found = list[Parity]()
     for name, check in (("summaries", _summaries), ("snapshot", _snapshot), ("recall", _recall)):
+        if tell is not None:
+            tell(len(found), 3)
         try:
             found.append(check(home))
         except ProjectionError as error:

@@ -120,17 +120,15 @@ def _tables(root: str, format: str, target: str, as_json: bool) -> None:
 
     place, notices = common.open_place(root), list[str]()
     try:
-        with output.Waiting("exporting"):
-            counts = exporting.export(place.home, target, format, now=common.now(), notices=notices)
+        with output.Waiting("exporting") as waiting:
+            counts = exporting.export(place.home, target, format, now=common.now(), notices=notices, tell=waiting.tell)
     except exporting.ExportRefused as exc:
         raise BadInputError(str(exc)) from None
     common.notices(notices)
     if as_json:
         common.emit({"folder": target, "format": format, "rows": counts})
     else:
-        common.say(
-            f"wrote {len(counts)} tables of {counts['events']:,} events to {output.safe(target)}"
-        )
+        common.say(f"wrote {len(counts)} tables of {counts['events']:,} events to {output.safe(target)}")
 
 
 def _calls(root: str, format: str, target: str, arguments: bool, as_json: bool) -> None:

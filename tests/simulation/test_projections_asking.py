@@ -195,7 +195,9 @@ def test_an_export_is_whole_and_its_counts_reconcile(home: str, tmp_path: Path, 
     write(home, event("note.recorded", {"text": 'say "hi",\nthen go', "tags": ["x", "y"]}, 9))
     target = tmp_path / "o'ut" / "there"
     target.parent.mkdir()
-    counts = exporting.export(home, str(target), format, now=NOW + 1000)
+    told = list[tuple[int, int]]()
+    counts = exporting.export(home, str(target), format, now=NOW + 1000, tell=lambda done, total: told.append((done, total)))
+    assert told == [(n, len(counts)) for n in range(len(counts))]
     manifest = json.loads((target / "manifest.json").read_text())
     assert manifest["rows"] == counts and manifest["as_of"] == LogStore(home).head()
     assert (counts["events"], counts["actions"], counts["notes"]) == (8, 7, 1)

@@ -48,3 +48,10 @@ def test_a_long_log_is_compared_when_asked(place: Place, monkeypatch: pytest.Mon
     assert found.status == "ok" and "--all" in found.detail
     (found,) = doctor._parity(place, True)
     assert "what the log gives" in found.detail
+
+
+def test_how_far_a_comparison_is_is_told_on_a_terminal(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = list[tuple[int, int]]()
+    monkeypatch.setattr("projectmem.output.Waiting.tell", lambda _, done, total: told.append((done, total)))
+    list(doctor._parity(place, True))
+    assert told == [(0, 3), (1, 3), (2, 3)]
