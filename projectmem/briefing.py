@@ -117,7 +117,7 @@ def _issue_id(s: Summaries, what: str) -> str:
     if len(found) == 1:
         return str(found[0]["issue"])
     if found:
-        raise BadInputError(f"`{what}` names {len(found)} issues: give more of the id")
+        raise BadInputError(f"`{what}` names {render.count(len(found), 'issue')}: give more of the id")
     raise NotFoundError(f"no issue is called `{what}`: `projectmem sql 'FROM issues'` lists them")
 
 

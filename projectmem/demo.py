@@ -19,6 +19,7 @@ from typing import Any
 from projectmem import output
 from projectmem.errors import ProjectmemError
 from projectmem.setup.command import words_of
+from projectmem.units import count
 
 WIDTH = 98
 TOLD_MS = 120_000  # what the scripted harness says a failing build took: only then is a refusal worth a turn
@@ -123,7 +124,8 @@ def _audit(world: World, say: Callable[[str], None], paint: output.Paint) -> Non
     _expect(report.passed[DIFFERENT] == 0 and passed > 0, "every silent pass must come out the same", report.to_data())
     whole = verify(world.home)
     _expect(bool(whole.ok), "the log must verify", whole.problems)
-    say(f"   replay --verify: {report.events} events, {decided + passed} decisions recomputed, all the same byte for byte")
+    seen, again = count(report.events, "event"), count(decided + passed, "decision")
+    say(f"   replay --verify: {seen}, {again} recomputed, all the same byte for byte")
     copy = os.path.join(world.folder, "copy")
     shutil.copytree(world.home, copy)
     _flip_one_byte(copy)

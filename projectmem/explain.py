@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from projectmem import logview, moment, output, render
+from projectmem import explain_events, logview, moment, output, units
 from projectmem.failures import Standing, disk_of, standing
 from projectmem.lookup import data_of, edit_keys, find_one, is_failure, lines_with, order
 from projectmem.moment import CHANGES, MEANING, RETRY, RETRY_DEFAULT
@@ -47,7 +47,7 @@ def _explained(place: Place, event: Event, now: int) -> list[str]:
         return _call(place, event, now)
     if "tombstone" in event:
         return [f"Event {event['id']} ({output.safe(event['kind'])}) was erased on request; nothing of it is kept but its place."]
-    return [f"Event {event['id']}: {output.safe(logview.about(event), limit=300)}", "", *logview.full(event)]
+    return explain_events.told(event, _related(place, event), now)
 
 
 def _call(place: Place, event: Event, now: int) -> list[str]:
@@ -97,10 +97,11 @@ def _ruled(place: Place, event: Event, now: int) -> list[str]:
     if isinstance(past, dict):
         ids = ", ".join(output.safe(str(i)[:18]) for i in (past.get("ids") or [])[:5])
         since = output.when(past["since"]) if isinstance(past.get("since"), int) else "?"
-        lines.append(f"  tried on {past.get('seen')} calls since {since}: {past.get('ok')} went well{f' ({ids})' if ids else ''}")
+        seen = units.count(past["seen"], "call") if isinstance(past.get("seen"), int) else "calls"
+        lines.append(f"  tried on {seen} since {since}: {past.get('ok')} went well{f' ({ids})' if ids else ''}")
     spoken = [e for e in lines_with(place.home, id) if e["kind"] == "action.proposed"]
     own = [e for e in spoken if (data_of(e).get("decision") or {}).get("record") == id]
-    lines += ["", f"It spoke {render.count(len(own), 'time')}"]
+    lines += ["", f"It spoke {units.count(len(own), 'time')}"]
     lines += [f"  {logview.line(e, output.Paint(False))}" for e in own[-RELATED_MAX:]]
     return [
         *lines,
@@ -176,8 +177,8 @@ def _what(event: Event, now: int) -> list[str]:
 def _count(facts: dict[str, Any], name: str) -> str:
     paths = facts.get(name) or {}
     shown = ", ".join(output.safe(path) for path in list(paths)[:3])
-    what = "files" if name == "files" else "manifests and lock files"
-    return f"{len(paths)} {what}" + (f" ({shown}{', ...' if len(paths) > 3 else ''})" if paths else "")
+    what = ("file", "files") if name == "files" else ("manifest or lock file", "manifests and lock files")
+    return units.count(len(paths), what[0], what[1]) + (f" ({shown}{', ...' if len(paths) > 3 else ''})" if paths else "")
 
 
 def _chance(row: Standing, now: int) -> str:
@@ -234,7 +235,7 @@ def _history(row: Standing, event: Event, now: int) -> list[str]:
     if record.state == "cleared":
         lines.append(f"  failed last {output.ago(record.at, now)}, and worked after that")
     else:
-        times = f"{record.streak} time{'s' if record.streak != 1 else ''}"
+        times = units.count(record.streak, "time")
         first = output.ago(record.first_at, now)
         lines.append(f"  failed {times} since it last worked, {record.identical} alike in a row; first {first}")
     if record.last_ok_at:
@@ -260,7 +261,8 @@ def _related(place: Place, event: Event) -> list[Event]:
         data = data_of(other)
         decided = data.get("decision")
         decision = decided if isinstance(decided, dict) else {}
-        names = [data.get("record"), data.get("target"), data.get("by_event"), *(decision.get("records") or ())]
+        names = [data.get(n) for n in ("record", "target", "by_event", "decision", "label_event", "supersedes")]
+        names += decision.get("records") or ()
         if id in names or id in (other.get("causes") or ()):
             found.append(other)
     return sorted(found, key=order)[-RELATED_MAX:]
@@ -280,7 +282,7 @@ def _decision(place: Place, event: Event) -> list[str]:
     from projectmem.replay import known_policies
 
     data = event["data"]
-    lines = [f"Decision {event['id']} of {output.when(event['at'])}, session {_session(data)}", ""]
+    lines = [f"The gate's answer {event['id']} of {output.when(event['at'])}, session {_session(data)}", ""]
     try:
         recorded = data["decision"]
         decision = Decision(**{name: recorded[name] for name in Decision.__slots__ if name in recorded})
@@ -299,10 +301,12 @@ def _decision(place: Place, event: Event) -> list[str]:
     after = [e for e in lines_with(place.home, data["call"]) if _is_end(e, data)] if data.get("call") else []
     if after:
         lines += ["", "What became of the call", f"  {logview.line(after[-1], output.Paint(False))}"]
-    engine = output.safe((data.get("decision") or {}).get("engine", ""))
-    as_of = output.safe(output.to_json(data.get("as_of"), indent=None))
-    lines += ["", f"Engine {engine}, policy {output.safe(str(data.get('policy'))[:16])}, the log as of {as_of}."]
-    return [*lines, "`projectmem replay --verify` recomputes this decision from what was recorded."]
+    id = logview.short(event["id"])
+    return [
+        *lines,
+        "",
+        f"`projectmem replay --verify` recomputes it from what was recorded; `projectmem explain {id} --json` has that.",
+    ]
 
 
 def _session(data: dict[str, Any]) -> str:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from projectmem import output
+from projectmem_gate.reason import said
+
+from projectmem import output, units
 from projectmem.logview import short
 from projectmem.lookup import is_failure
 from projectmem.standing import ask, disk_of
@@ -158,7 +160,7 @@ def fix_line(record: Record, now: int) -> str:
     fix = record.fix
     what = f"this fix was tried {output.ago(record.at, now)}: {fix['text']}"
     if fix["times"]:
-        often = f" {fix['times']} times" if fix["times"] > 1 else ""
+        often = f" {units.count(fix['times'], 'time')}" if fix["times"] > 1 else ""
         proof = f"and failed{often}: {fix['verifier']} showed the same after it in `{record.text}`"
     else:
         proof = f"and taken back unverified; `{record.text}` still fails"
@@ -175,7 +177,7 @@ def render(rows: list[Standing], now: int, paint: output.Paint, width: int = 110
         count = record.fix["times"] if record.fix else record.streak
         times = f"{count}x" if count > 1 else ""
         note = row.silence(now)
-        what = f"{record.fix['text']}  [did not mend {record.text}]" if record.fix else record.text
+        what = f"{record.fix['text']}  [did not mend {said(record.text)}]" if record.fix else said(record.text)
         text = f"{what}  ({note})" if note else what
         cells.append([row.says, record.cls, output.ago(record.at, now), times, short(record.id), output.safe(text)])
     head, *lines = output.table(cells, ("GATE", "CLASS", "FAILED", "", "ID", "ACTION"), width=width)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from projectmem import output
+from projectmem import output, units
 from projectmem.logview import short
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 MEANING = {
     "allow": "says nothing: the call goes through",
-    "warn": "lets the call run and tells the agent about the failure along with the result",
+    "warn": "lets the call run, and the agent reads the reason along with the result",
     "ask": "refuses the call once, with the reason; the same call repeated on purpose passes",
     "deny": "refuses the call until the record is cleared",
 }
@@ -74,8 +74,11 @@ CHANGES = {
     "install": "installed with",
     "login": "logged in with",
     "checkout": "checked out",
-    "env": "environment",
-    "service": "service",
+    "env": "environment changed:",
+    "service": "started or stopped",
+    "git": "git",
+    "remote": "acted on a server:",
+    "move": "moved",
     "build": "built with",
 }
 RETRY_DEFAULT = "any relevant change: of the files involved, HEAD, the dependencies or the environment"
@@ -141,7 +144,7 @@ def _matched(action: Action, record: Record, now: int) -> list[str]:
     who = ", ".join(dict.fromkeys(output.safe(b[1] or b[0] or b[2]) for b in record.by if any(b))) or "an unnamed agent"
     code = f"exit {record.exit}" if record.exit is not None else "no exit code"
     took = f", after {output.span(record.dur_ms * 1000)}" if record.dur_ms else ""
-    times = f", {record.streak} times since it last worked" if record.streak > 1 else ""
+    times = f", {units.count(record.streak, 'time')} since it last worked" if record.streak > 1 else ""
     same = "the very same call" if record.key == action.key else "the same command as one part of this call"
     if record.key not in action.keys:
         same = "the same work by another launcher"
@@ -250,7 +253,8 @@ def ruled(label: Mapping[str, Any], policy: Policy, now: int) -> list[str]:
         lines.append(
             "  it was not tried on past calls"
             if not isinstance(hits, int) or hits < 0
-            else f"  tried on past calls: it would have objected to {hits} that went well ({policy.contradicts} are accepted)"
+            else f"  tried on past calls: it would have objected to {hits or 'none'} that went well"
+            f" (up to {policy.contradicts} are accepted)"
         )
     lines.append(
         f"  wanted {output.safe(label.get('effect') or 'its default')}, does {does}{f': {output.safe(why)}' if why else ''}"

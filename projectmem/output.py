@@ -15,11 +15,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import IO, TYPE_CHECKING, Any
 
+from projectmem_gate import spans
+
 if TYPE_CHECKING:
     from projectmem_logs.redact import Redactor
 
-SECOND = 1_000_000
-MINUTE, HOUR, DAY, WEEK = 60 * SECOND, 3_600 * SECOND, 86_400 * SECOND, 7 * 86_400 * SECOND
+SECOND = spans.SECOND
+span = spans.span
 
 # C0 and C1 controls, DEL, line and paragraph separators, bidirectional controls, byte-order mark, lone surrogates.
 _UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\ud800-\udfff]")
@@ -105,26 +107,11 @@ def when(at: int) -> str:
         return f"{at} us"
 
 
-def span(us: int) -> str:
-    """A length of time in one unit that a person would use: `45 s`, `12 min`, `3 h`, `2 d`, `5 weeks`."""
-    us = abs(us)
-    for size, name in ((5 * WEEK, ""), (2 * DAY, "d"), (2 * HOUR, "h"), (2 * MINUTE, "min")):
-        if us >= size:
-            if not name:
-                return f"{us // WEEK} weeks"
-            unit = {"d": DAY, "h": HOUR, "min": MINUTE}[name]
-            return f"{us // unit} {name}"
-    return f"{us // SECOND} s"
-
-
 def ago(at: int, now: int) -> str:
-    """`12 min ago`, `in 3 h`, `just now`."""
+    """`12 min ago`, `in 3 h`, `just now`; `never` for no time at all."""
     if at <= 0:
         return "never"
-    gap = now - at
-    if abs(gap) < SECOND:
-        return "just now"
-    return f"{span(gap)} ago" if gap > 0 else f"in {span(gap)}"
+    return spans.ago(now - at) if now >= at else f"in {spans.span(at - now)}"
 
 
 def table(rows: Sequence[Sequence[str]], head: Sequence[str], *, width: int = 100) -> list[str]:
@@ -218,7 +205,7 @@ class _Reading:
             self.bar = _bar(self.err, counted=False)
             self.bar.start()
             self.task = self.bar.add_task(self.label, total=max(1, self.size))
-        said = f"{self.label}: {self.done} of {self.files} files, {self.calls:,} calls"
+        said = f"{self.label}: {self.done} of {spans.count(self.files, 'file')}, {spans.count(self.calls, 'call')}"
         self.bar.update(self.task, completed=self.read, description=said)
 
     def stop(self) -> None:

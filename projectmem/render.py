@@ -6,13 +6,16 @@ heading, a list item or the end of the fence (whose name carries a nonce that no
 
 from __future__ import annotations
 
+from projectmem_gate import spans
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from projectmem.ranking import Ranked
 
-MINUTE, HOUR, DAY = 60_000_000, 3_600_000_000, 86_400_000_000  # microseconds
+DAY = spans.DAY
+count = spans.count
 LINE_MAX = 400  # characters of one recorded text in a line
 SHORT_ID = 8
 FENCE = "projectmem"
@@ -50,18 +53,9 @@ def inline(text: str, limit: int = LINE_MAX) -> str:
     return flat[: limit - 1] + "…" if cut else flat
 
 
-def count(number: int, noun: str, many: str = "") -> str:
-    """`1 event`, `2,000 events`; `many` where the plural is not the noun with an s."""
-    return f"{number:,} {noun if number == 1 else many or noun + 's'}"
-
-
 def ago(at: int, now: int) -> str:
-    """How long ago, in the largest fitting unit (`3 h ago`); `just now` under a minute or in the future."""
-    age = now - at
-    for unit, name in ((DAY, "d"), (HOUR, "h"), (MINUTE, "min")):
-        if age >= unit:
-            return f"{age // unit} {name} ago"
-    return "just now"
+    """How long ago: `3 h ago`; `just now` for what is hardly past, or ahead."""
+    return spans.ago(now - at)
 
 
 def level(confidence: int) -> str:

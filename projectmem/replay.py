@@ -25,6 +25,7 @@ from projectmem_gate.model import Action, Decision, Part, Session
 
 from projectmem import output
 from projectmem.lookup import data_of, is_failure
+from projectmem.units import count
 
 SAME, DIFFERENT, ENGINE_CHANGED, ERASED = "same", "different", "engine changed", "input erased"
 OUTCOMES = (SAME, DIFFERENT, ENGINE_CHANGED, ERASED)
@@ -341,14 +342,16 @@ def _bytes(value: Any) -> bytes:
 def render(report: Report, paint: output.Paint) -> list[str]:
     """The report in lines for a person."""
     until = f" up to {output.when(report.until)}" if report.until else ""
-    lines = [f"replayed {report.events} events{until}: {report.open_failures} failures stand open"]
+    lines = [
+        f"replayed {count(report.events, 'event')}{until}: {count(report.open_failures, 'failure stands', 'failures stand')} open"
+    ]
     if not report.verified:
         return lines + [f"  {count:>7} {output.safe(kind)}" for kind, count in sorted(report.kinds.items())]
     total = sum(report.decisions.values())
-    lines.append(f"recomputed {total} decisions: {_counts(report.decisions)}")
-    lines.append(f"rechecked {sum(report.passed.values())} calls that met no objection: {_counts(report.passed)}")
+    lines.append(f"recomputed {count(total, 'decision')}: {_counts(report.decisions)}")
+    lines.append(f"rechecked {count(sum(report.passed.values()), 'call')} that met no objection: {_counts(report.passed)}")
     if report.rules:
-        lines.append(f"tried {sum(report.rules.values())} rules on the past again: {_counts(report.rules)}")
+        lines.append(f"tried {count(sum(report.rules.values()), 'rule')} on the past again: {_counts(report.rules)}")
     for row in report.differences[:LISTED]:
         said = f"{output.when(row['ts'])}  recorded {row['recorded']}, now {row['now']}: {row['why']}"
         lines.append(paint("red", f"  different  {row['id']}  {output.safe(said)}"))

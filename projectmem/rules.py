@@ -124,21 +124,20 @@ def _quoted(text: str) -> str:
     import re
     import shutil
 
+    from projectmem_gate.clauses import is_known
+
     start = r"((?:do not|don't|never|must not) (?:run|execute|use) )"
     said = re.fullmatch(start + r"([a-z][\w.+-]*(?: [^\s`,;]+)*)", text.strip().rstrip(" .!"), re.IGNORECASE)
     if said is None:
         return ""
     words = said[2].split()
     plain = not any(word.lower() in _PROSE for word in words)
-    return f"{said[1]}`{said[2]}`" if plain and (words[0] in _PROGRAMS or shutil.which(words[0])) else ""
+    return f"{said[1]}`{said[2]}`" if plain and (is_known(words[0]) or shutil.which(words[0])) else ""
 
 
-# Words of a sentence that goes on after the command; programs that need not be installed where the rule is made.
+# Words of a sentence that goes on after the command.
 _PROSE = frozenset(
     "a an the and or nor if unless when while until before after only without on in at for to from with by here now as it".split()
-)
-_PROGRAMS = frozenset(
-    "git gh cargo curl wget go rm sudo terraform tofu kubectl helm aws gcloud docker npm make pip ssh scp rsync chmod dd".split()
 )
 
 

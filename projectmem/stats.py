@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from projectmem import clock, output
+from projectmem.units import count
 
 TOP = 8
 
@@ -26,7 +27,7 @@ def render(found: Mapping[str, Any], paint: output.Paint) -> list[str]:
         return ["nothing is recorded yet"]
     span = f"{output.when(found['first_at'])} to {output.when(found['last_at'])}"
     lines = [
-        f"{found['events']:,} events of {found['sessions']:,} sessions, {span}",
+        f"{count(found['events'], 'event')} of {count(found['sessions'], 'session')}, {span}",
         _row("calls", found["outcomes"], paint),
         _row("failures by class", found["classes"], paint),
         _row("failures now", found["failures"], paint),

@@ -1,11 +1,18 @@
-"""Reads lengths of time and dates that a person typed. Strict: an unknown unit is an error, never a guess."""
+"""Reads lengths of time and dates that a person typed; says ages, lengths and numbers of things in one way (the gate's `spans`).
+
+Strict in reading: an unknown unit is an error, never a guess.
+"""
 
 from __future__ import annotations
 
 import re
 from datetime import UTC, date, datetime
 
+from projectmem_gate.spans import ago, count, span, within
+
 from projectmem.errors import BadInputError
+
+__all__ = ["ago", "count", "duration", "moment", "span", "until", "within"]
 
 _UNITS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _ACCEPTED = "a number and one of s, m, h, d, w (`30m`, `2h`, `5d`, `2w`)"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from projectmem_gate import option_tables, option_tables_builds, option_tables_tools
 from projectmem_gate.identify import identify
 from projectmem_gate.model import Value
 from projectmem_gate.rules import OR
@@ -108,14 +109,30 @@ def _commands(against: list[str], instead: str) -> tuple[Clause | None, str]:
         return (
             (Clause("tool", OR.join(tools)), "") if len(tools) == len(against) else (None, "it names tools and commands at once")
         )
-    known = [name for group in GROUPS for name in group]
     for name in against:
-        if name.strip("`") not in known and "`" not in name and name.split()[0] not in known:
+        if "`" not in name and not is_known(name.split()[0]):
             return None, f"`{name}` is no program that is known here: write it in backticks if it is one"
     pattern = OR.join(dict.fromkeys(canonical(_programs(name.strip("`"))) for name in against))
     covered = tuple((one, True) for one in pattern.split(OR) if "*" not in one)
     spared = tuple((one, False) for one in instead.split(OR) if one and "*" not in one)
     return Clause("command", pattern, instead, covered + spared), ""
+
+
+def is_known(name: str) -> bool:
+    """Is it a program whose options or subcommands are known here, or one of a few others that decisions are about?"""
+    tables = (option_tables.TABLES, option_tables_builds.TABLES, option_tables_tools.TABLES)
+    return (
+        any(name in group for group in GROUPS)
+        or name in _OTHERS
+        or name in option_tables.SUBCOMMANDS
+        or name in option_tables_tools.SUBCOMMANDS
+        or any(key.partition(" ")[0] == name for table in tables for key in table)
+    )
+
+
+_OTHERS = frozenset(
+    "sudo dd ssh kill pkill killall chmod chown shutdown reboot crontab sh bash perl java ruby php telnet nc".split()
+)
 
 
 def canonical(pattern: str) -> str:

@@ -187,17 +187,37 @@ _UNCHANGED = {
 }
 
 
+# What came between, in words: of what, and of what is not known by name.
+_CAME = {
+    "build": ("%s ran since", "a build ran since"),
+    "install": ("%s installed something since", "something was installed since"),
+    "login": ("%s logged in or out since", "somebody logged in or out since"),
+    "checkout": ("%s was checked out since", "another revision was checked out since"),
+    "env": ("the environment was changed since (%s)", "the environment was changed since"),
+    "service": ("%s was started or stopped since", "a service was started or stopped since"),
+    "git": ("git %s ran since", "git was used since"),
+    "remote": ("%s acted on a server since", "a server was acted on since"),
+    "any": ("%s ran since", "a program ran since"),
+    "move": ("%s was moved since", "a file was moved since"),
+}
+
+
+def _came(kind: str, subject: str) -> str:
+    named, unnamed = _CAME.get(kind, (f"{kind} %s since", f"{kind} since"))
+    return named % subject if subject else unnamed
+
+
 def _workspace(record: Record, kind: str, subject: str) -> str:
     if reach.is_misaddressed(record):
-        return f"{kind} {subject} since" if reach.readdresses(kind, subject) else ""
+        return _came(kind, subject) if reach.readdresses(kind, subject) else ""
     if kind == "build" and record.cls == "test" and subject.split(" ")[0] not in _TESTS_COMPILE:
-        return f"{subject} since"  # tests may run what a bundler or make puts in place
+        return _came("build", subject)  # tests may run what a bundler or make puts in place
     if kind in ("any", "build") and reach.is_same_task(record, subject):
         return ""
     if kind in ("read", "git", "remote") or (kind == "build" and record.cls in ("test", "build")):
         return _outward(record, kind, subject)
     if kind != "edit":
-        return f"{kind} {subject}".strip() + " since"
+        return _came(kind, subject)
     if asks_elsewhere(record) and not mentions(record, subject):
         return ""
     if is_scratch(subject) and not mentions(record, subject) and not works_beside(record, subject):
@@ -215,7 +235,7 @@ def _outward(record: Record, kind: str, subject: str) -> str:
         return ""
     own = record.text.split(" ", 1)[0]
     if kind == "git":
-        return f"git {subject} since" if own in ("git", "gh", "glab", "hub") or names_own_program(record) else ""
+        return _came("git", subject) if own in ("git", "gh", "glab", "hub") or names_own_program(record) else ""
     return f"{subject} was used since" if own not in _PLAIN else ""
 
 
@@ -232,9 +252,9 @@ def _missing(record: Record, kind: str, subject: str) -> str:
         put = kind == "edit" and (is_profile(subject) or reach.activates(subject) or _provides(record, subject))
         return f"{basename(subject)} was edited" if put else ""
     if kind in ("install", "env", "checkout"):
-        return f"{kind} {subject}".strip() + " since"
+        return _came(kind, subject)
     if kind == "build":
-        return f"{subject} since" if names_own_program(record) or record.cls == "missing-dependency" else ""
+        return _came("build", subject) if names_own_program(record) or record.cls == "missing-dependency" else ""
     if kind == "any":
         return "" if basename(subject.split(" ")[0]).lower() in _NO_INSTALLER else f"{subject or 'a program'} ran since"
     if kind == "edit" and (is_config(subject) or is_profile(subject) or mentions(record, subject) or _provides(record, subject)):
@@ -263,7 +283,7 @@ def _words(text: str) -> list[str]:
 def _usage(record: Record, kind: str, subject: str) -> str:
     own = names_own_program(record)
     if reach.is_misaddressed(record):
-        return f"{kind} {subject} since" if reach.readdresses(kind, subject) else ""
+        return _came(kind, subject) if reach.readdresses(kind, subject) else ""
     if kind == "edit":
         if "exceeds maximum" in record.sig:
             return ""  # the call must ask for less: files seldom shrink so far
@@ -273,18 +293,18 @@ def _usage(record: Record, kind: str, subject: str) -> str:
             return f"{basename(subject)} was edited"
         return f"{basename(subject)} was edited" if is_config(subject) and _reads_config(record) else ""
     if kind == "install":
-        return f"install {subject} since" if own or subject.lower() in _SYSTEM_MANAGERS or _reads_config(record) else ""
+        return _came("install", subject) if own or subject.lower() in _SYSTEM_MANAGERS or _reads_config(record) else ""
     if kind in ("any", "checkout", "build"):
         missing = _about_a_path(record)
         if (kind == "any" and own and not missing and _is_same_program(record, subject)) or (
             kind == "build" and missing and not own and reach.cannot_make(subject, record)
         ):
             return ""
-        return f"{kind} {subject}".strip() + " since" if own or missing else ""
+        return _came(kind, subject) if own or missing else ""
     if kind == "service":
-        return f"{subject or kind} since" if basename((record.text.split() or [""])[0]) in _SERVED else ""
+        return _came(kind, subject) if basename((record.text.split() or [""])[0]) in _SERVED else ""
     if kind == "git":
-        return f"git {subject} since" if record.text.startswith(("git ", "gh ")) else ""
+        return _came("git", subject) if record.text.startswith(("git ", "gh ")) else ""
     return ""
 
 
@@ -328,7 +348,7 @@ def _about_a_path(record: Record) -> bool:
 
 def _auth(record: Record, kind: str, subject: str) -> str:
     if kind in ("login", "env"):
-        return f"{kind} {subject}".strip() + " since"
+        return _came(kind, subject)
     if kind == "edit":
         low = basename(subject).lower()
         secret = (
@@ -346,7 +366,7 @@ def _auth(record: Record, kind: str, subject: str) -> str:
 
 def _lock(record: Record, kind: str, subject: str) -> str:
     if kind in ("service", "any"):
-        return f"{kind} {subject}".strip() + " since"
+        return _came(kind, subject)
     return (
         f"{basename(subject)} was removed or edited"
         if kind == "edit" and (is_lock_file(subject) or mentions(record, subject))
@@ -356,7 +376,7 @@ def _lock(record: Record, kind: str, subject: str) -> str:
 
 def _network(record: Record, kind: str, subject: str) -> str:
     if kind in ("login", "env", "service"):
-        return f"{kind} {subject}".strip() + " since"
+        return _came(kind, subject)
     if kind == "any" and reach.is_local(record) and not _is_same_program(record, subject):
         return f"{subject or 'a program'} ran since"  # it may be the server that was asked for
     return f"{basename(subject)} was edited" if kind == "edit" and mentions(record, subject) else ""
@@ -374,7 +394,7 @@ def _edit(record: Record, kind: str, subject: str) -> str:
 
 
 def _protected(record: Record, kind: str, subject: str) -> str:
-    return f"{kind} {subject}".strip() + " since" if kind in ("login", "checkout", "env") else ""
+    return _came(kind, subject) if kind in ("login", "checkout", "env") else ""
 
 
 _RULES = {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from projectmem_gate.spans import ago, count, within
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,9 +21,6 @@ ID_CHARS = 18  # of a UUIDv7: the millisecond and 12 bits more; the first 8 alon
 REFUSED_ONCE = "Refused once; repeat the call unchanged if you mean it."
 PERSON_ASKED = "A person is asked whether it may run."
 DENIED = "Denied: the call was not run, and the same call will be denied again."
-
-SECOND = 1_000_000
-_SPANS = ((86_400, "day", "days"), (3600, "h", "h"), (60, "min", "min"))
 
 
 def render(finding: Finding, by: str, remedy: Mapping[str, str], now: int) -> str:
@@ -49,23 +48,28 @@ def _human(finding: Finding) -> list[str]:
     """Of a rule, a label or a decision: what it covers and why, what to do instead, how strongly it stands, and its id."""
     human = finding.human or {}
     why = fence(str(human.get("reason") or ""), _HUMAN)
-    what = "a decision" if human.get("label") == "rule" else finding.rule.replace(".", " ", 1)
-    text = f"projectmem: {what} covers `{fence(str(human.get('pattern') or ''), _PATTERN)}`"
-    more = f"`projectmem explain {short(str(human['id']))}`" if human.get("id") else ""
-    decided = human.get("label") == "rule" and why and human.get("origin", "human") == "human"
-    lines = [f"projectmem: a person decided: {why}" if decided else f"{text}: {why}" if why else f"{text}."]
+    origin = human.get("origin", "human")
+    decided = human.get("label") == "rule" and why
+    if decided:
+        who = {"human": "a person decided", "elsewhere": "decided on another machine"}.get(str(origin), "an agent noted")
+        lines = [f"projectmem: {who}: {why}"]
+    else:
+        what = "a decision" if human.get("label") == "rule" else finding.rule.replace(".", " ", 1)
+        text = f"projectmem: {what} covers `{fence(str(human.get('pattern') or ''), _PATTERN)}`"
+        lines = [f"{text}: {why}" if why else f"{text}."]
     instead = human.get("instead")
     if isinstance(instead, str) and instead:
         lines.append(f"Use `{fence(instead, _PATTERN)}` instead.")
     held = fence(str(human.get("held") or ""), _HUMAN)
-    if human.get("origin") == "elsewhere":
+    if origin == "elsewhere":
         stands = f"A rule, {held}."
-    elif human.get("origin", "human") != "human":
-        stands = "Noted by an agent."
+    elif origin != "human":
+        stands = "It only warns until a person confirms it." if decided else "Noted by an agent: it only warns."
+    elif held:
+        stands = f"A person's rule, {held}."
     else:
         stands = "" if decided else "A person's rule: it stands until they clear it."
-        if held:
-            stands = f"A person's rule, {held}."
+    more = f"`projectmem explain {short(str(human['id']))}`" if human.get("id") else ""
     lines.append(f"{stands} {more}".strip())
     return [line for line in lines if line]
 
@@ -76,7 +80,7 @@ def _recorded(
     if record.fix:
         return _unmended(finding, record, now, room)
     action, signature, remedied, actor = room
-    times = f", {finding.identical} times in a row" if finding.identical > 1 else ""
+    times = f", {count(finding.identical, 'time')} in a row" if finding.identical > 1 else ""
     code = [f"exit {record.exit}"] if record.exit is not None else []
     silent = record.sig == f"{record.cls} without output"  # the signature of what printed nothing
     code += [record.cls] if record.cls != "unknown" or not code else []
@@ -126,7 +130,7 @@ def _unmended(finding: Finding, record: Record, now: int, room: tuple[int, int, 
 def said(text: str) -> str:
     """A recorded action as one would type it: without the files that it writes first, and `xargs` in front."""
     parts = text.split("; ")
-    kept = [p for p in parts if not (p.startswith("cat > ") and _is_digest(p.rpartition(" <")[2]))]
+    kept = [p for p in parts if not (p.startswith("cat > ") and _is_digest(p.rpartition(" <")[2].lstrip("<")))]
     text = "; ".join(kept) if kept else text
     plain, mark, notes = text.partition("  # ")
     return f"xargs {plain}" if mark and notes == "xargs" else text
@@ -176,24 +180,3 @@ def fence(text: str, limit: int) -> str:
     flat = flat.replace("</", "< /").replace("<system-", "< system-")
     flat = " ".join(flat.replace("`", "'").split())
     return flat if len(flat) <= limit else flat[: limit - 3] + "..."
-
-
-def ago(us: int) -> str:
-    """`just now`, `10 min ago`, `3 h ago`, `2 days ago`."""
-    seconds = us // SECOND
-    return "just now" if seconds < 60 else f"{_span(seconds)} ago"
-
-
-def within(us: int) -> str:
-    """`in 10 min`, `in 23 h`, `now`."""
-    seconds = us // SECOND
-    return "within a minute" if seconds < 60 else f"in {_span(seconds, up=True)}"
-
-
-def _span(seconds: int, *, up: bool = False) -> str:
-    """Whole units; `up` rounds to the nearest, so that a week that has just begun is one."""
-    for size, one, many in _SPANS:
-        if seconds + 60 * up >= size:
-            n = max(1, (seconds + size // 2 * up) // size)
-            return f"{n} {one if n == 1 else many}"
-    return "a moment"

@@ -10,6 +10,7 @@ import os
 import shutil
 import time
 
+from projectmem_gate.spans import count
 from projectmem_logs import files
 
 from .errors import ProjectionError
@@ -35,7 +36,7 @@ def forget(home: str) -> dict[str, int | str]:
     path = os.path.join(folder, "gate.sqlite")
     _, events = rebuild_snapshot(home)
     _wipe_notes(path)
-    done["gate snapshot"] = f"rebuilt from {events} events"
+    done["gate snapshot"] = f"rebuilt from {count(events, 'event')}"
     for name in sorted({*_GENERATIONS, *files.folders(folder)}):  # whatever another version keeps there is derived, too
         done[f"{_GENERATIONS.get(name, name)}, generations removed"] = _empty(os.path.join(folder, name))
     return done

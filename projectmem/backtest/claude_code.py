@@ -11,6 +11,7 @@ from projectmem.backtest.model import Problems, Repository, Step
 from projectmem.backtest.roots import Roots
 from projectmem.importers.claude_code import read_calls
 from projectmem.importers.reading import Counts
+from projectmem.units import count
 
 
 def read_claude_code(paths: Sequence[Path], problems: Problems) -> list[Repository]:
@@ -29,7 +30,7 @@ def read_claude_code(paths: Sequence[Path], problems: Problems) -> list[Reposito
         if not found and file in paths:  # of a folder's files many may be sessions without a call
             problems.add(f"{file}: no tool calls of a Claude Code transcript in it; is it of another --format?")
         if counts.damaged:
-            problems.add(f"{file}: {counts.damaged} lines could not be read")
+            problems.add(f"{file}: {count(counts.damaged, 'line')} could not be read")
     return [_repository(name, calls) for name, calls in projects.items()]
 
 

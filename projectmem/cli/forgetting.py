@@ -104,10 +104,13 @@ def _preview(place: Place, found: Found, as_json: bool) -> None:
         common.say("no event answers to that. Nothing was changed. To erase it there for good, say it again with --yes")
         return
     paint = common.paint()
-    common.say(f"{len(found.direct)} events answer to that, and {len(found.derived)} are derived from them:")
+    direct = units.count(len(found.direct), "event answers to that", "events answer to that")
+    derived = units.count(len(found.derived), "event is derived from them", "events are derived from them")
+    common.say(f"{direct}, and {derived}:")
     for kind, count in sorted(found.by_kind.items()):
         common.say(f"  {count:>7} {output.safe(kind)}")
-    common.say(f"from {output.when(found.first_at)} to {output.when(found.last_at)}, in {len(found.segments)} files of the log")
+    files = units.count(len(found.segments), "file")
+    common.say(f"from {output.when(found.first_at)} to {output.when(found.last_at)}, in {files} of the log")
     for i, event in enumerate(chosen(place.home, found.ids)):
         if i == SHOWN:
             common.say(f"  ... and {len(found.ids) - SHOWN} more")
@@ -155,7 +158,7 @@ def _report(done: Outcome | None, as_json: bool) -> None:
         common.emit({"events": done.events, "requests": done.requests, "reached": reach, **more})
     else:
         paint = common.paint()
-        common.say(f"erased {done.events} events, recorded as {', '.join(done.requests)}")
+        common.say(f"erased {units.count(done.events, 'event')}, recorded as {', '.join(done.requests)}")
         for name, count in rows:
             if count:
                 common.say(f"  {output.safe(name)}: {output.safe(count)}")

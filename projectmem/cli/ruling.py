@@ -55,7 +55,7 @@ def _shown(clause: Clause, past: Past, effect: str, held: str) -> None:
 
     common.say(f"the rule covers {rules.spelled(rules.label_of(clause))}")
     ended = f"{past.ok} that went well and {past.failed} that failed"
-    common.say(f"of {past.seen} calls on record since {output.when(past.since)} it would have objected to {ended}")
+    common.say(f"of {units.count(past.seen, 'call')} on record since {output.when(past.since)} it would have objected to {ended}")
     if past.ids:
         common.say(f"  among them {', '.join(short(id) for id in past.ids[:5])} (`projectmem explain ID` shows one)")
     common.say(f"effect {effect}{held}")

@@ -14,6 +14,7 @@ from projectmem.setup.harnesses import CLAUDE, HARNESSES, Harness
 from projectmem.setup.hook_lists import SettingsError
 from projectmem.setup.init import written_plugins
 from projectmem.setup.trial import Trial
+from projectmem.units import count
 
 OK, NOTE, FAIL = "ok", "note", "fail"
 
@@ -121,7 +122,7 @@ def _claude(place: Place, path: Path) -> Iterator[Check]:
         what = f"{path}: the hooks of {', '.join(stale)} were written by another installation or version"
         yield Check("settings", NOTE, what, "run `projectmem init` with the one you want")
     if not missing and not stale:
-        yield Check("settings", OK, f"hooks of {len(ours)} events in {path}")
+        yield Check("settings", OK, f"hooks of {count(len(ours), 'event')} in {path}")
 
 
 def _excluded(place: Place, harness: Harness, path: Path) -> Iterator[Check]:

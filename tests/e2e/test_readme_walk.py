@@ -131,7 +131,7 @@ def test_daily_use_goes_as_the_readme_shows_it(run: Run) -> None:
     assert len(steps) >= 8
     reason = fail_twice(run)
     (id,) = re.findall(r"projectmem dispute ([0-9a-f-]{18})`", reason)
-    lines = told.replace(FAILURE_ID, id).replace("failed just now", "failed ...").replace("in 1 day", "in ...").splitlines()
+    lines = told.replace(FAILURE_ID, id).replace("failed just now", "failed ...").replace("in 24 h", "in ...").splitlines()
     assert fits(lines, reason.splitlines()), reason
     for command, expected in steps:
         code, said = run(command.replace(FAILURE_ID, id))

@@ -51,7 +51,7 @@ def test_sessions_of_a_project_are_one_repository_in_order_of_time(tmp_path: Pat
     ]
     assert [s.finished for s in repository.steps] == [True, True, False], "a call without a result is judged, not learned from"
     assert problems.count == 1
-    assert "b.jsonl: 1 lines could not be read" in problems.messages[0]
+    assert "b.jsonl: 1 line could not be read" in problems.messages[0]
 
 
 def test_the_next_session_is_spoken_to(tmp_path: Path) -> None:

@@ -309,7 +309,7 @@ def test_a_policy_is_shown_as_it_is_written(run: Cli, monkeypatch: pytest.Monkey
     assert {key.strip(): value.strip() for key, value in rows.items()}.items() >= {
         "ask.by": "agent",
         "cost.turn": "15 s",
-        "decisions.window": "30 d",
+        "decisions.window": "30 days",
         "ttl.ask": "24 h; network, lock: 10 min; resource: 60 min; unknown cause: not at all",
         "cooldown": "network, lock: 10 min",
     }.items()

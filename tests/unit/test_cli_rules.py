@@ -129,7 +129,7 @@ def test_the_past_holds_a_rule_back(world: World) -> None:
     assert "for now it warns" in world("rule", "add", "use pnpm here", "--effect", "deny", "--yes")
     assert "4 past calls that went well" in world("check", "-c", "npm ci", code=10)
     assert "4 past calls that went well" in world("rule", "list")
-    assert "tried 1 rules on the past again: 1 same, 0 different" in world("replay", "--verify")
+    assert "tried 1 rule on the past again: 1 same, 0 different" in world("replay", "--verify")
     policy = world.root / "p.toml"
     policy.write_text("[decisions]\ncontradicts = 4\n")
     world("policy", "accept", str(policy))
@@ -198,7 +198,7 @@ def test_an_agents_rule_warns_until_a_person_confirms_it(world: World) -> None:
     world("rule", "add", "use pnpm here", "--effect", "deny")
     rule = world.json("rule", "list")[0]
     assert (rule["effect"], rule["does"], rule["origin"]) == ("warn", "warn", "agent")
-    assert "Noted by an agent" in world("check", "-c", "npm ci", code=10)
+    assert "an agent noted: " in world("check", "-c", "npm ci", code=10)
     for args in (("rule", "confirm", rule["id"]), ("rule", "clear", rule["id"])):
         world(*args, code=COULD_NOT)
         assert "person" in world.err
@@ -284,7 +284,7 @@ def test_explain_says_which_rule_spoke_and_where_it_comes_from(world: World) -> 
     for line in (
         "The decision behind it\n  use pnpm here",
         f"it enforces decision {rule['decision'][:18]}",
-        "it would have objected to 1 that went well (3 are accepted)",
+        "it would have objected to 1 that went well (up to 3 are accepted)",
         "  wanted ask, does ask",
         "rule decision: a decision that the project made covers it",
         f"a person ends it with `projectmem rule clear {rule['id'][:18]}` or supersedes the decision",

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from projectmem_gate import history, reason
+from projectmem_gate import history, reason, spans
 from projectmem_gate.decide import FUTURE_US, REPEAT_US, decide, surfaced
 from projectmem_gate.globs import path_matches, wild
 from projectmem_gate.history import Record
@@ -337,8 +337,8 @@ def test_another_look() -> None:
 
 def test_words_of_time() -> None:
     """Plain ages."""
-    assert [reason.ago(s * SECOND) for s in (0, 59, 60, 3600, 86_400, 10 * 86_400)] == [
-        "just now", "just now", "1 min ago", "1 h ago", "1 day ago", "10 days ago",
+    assert [spans.ago(s * SECOND) for s in (9, 59, 119, 3600, 86_400, 10 * 86_400)] == [
+        "just now", "59 s ago", "119 s ago", "60 min ago", "24 h ago", "10 days ago",
     ]  # fmt: skip
 
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from projectmem_gate import rules
+from projectmem_gate.clauses import propose
 from projectmem_gate.decide import decide
 from projectmem_gate.identify import identify
 from projectmem_gate.model import Action, Decision, Session
@@ -146,8 +147,8 @@ def test_a_decision_for_files_covers_what_writes_them(command: str) -> None:
 @pytest.mark.parametrize(
     ("changed", "policy", "verdict", "says"),
     [
-        ({"origin": "agent"}, {}, "warn", "Noted by an agent"),
-        ({"origin": "import"}, {}, "warn", "Noted by an agent"),
+        ({"origin": "agent"}, {}, "warn", "an agent noted"),
+        ({"origin": "import"}, {}, "warn", "an agent noted"),
         ({"hits": -1}, {}, "warn", "not tried on past actions"),
         ({"hits": None}, {}, "warn", "not tried on past actions"),
         ({"hits": 3}, {}, "deny", "a person decided: use pnpm here\nUse `pnpm` instead.\n`"),
@@ -207,3 +208,20 @@ def test_a_rule_for_a_server_s_tool_covers_the_name_that_tells_no_server() -> No
         ("mcp__gitlab__*", "allow"),
     ):
         assert say(call, {}, Policy(rules=[Rule("gh", "tool", pattern, "deny", "no")])).verdict == verdict, pattern
+
+
+def test_programs_that_are_known_need_no_backticks() -> None:
+    """What has a table or subcommands here; any other word may be one of the language."""
+    for text, pattern in (("do not use curl or wget", "curl | wget"), ("never use cargo", "cargo"), ("avoid sudo", "sudo")):
+        clause, why = propose(text)
+        assert clause is not None, why
+        assert (clause.target, clause.pattern) == ("command", pattern)
+    clause, why = propose("never use globals")
+    assert clause is None
+    assert "backticks" in why
+
+
+def test_our_own_module_passes_a_denial_of_python() -> None:
+    denied = Policy(rules=[Rule("py", "command", "python", "deny", "no")])
+    assert say(sh("python -m projectmem.cli doctor"), {}, denied).rule == "repair"
+    assert say(sh("python -m projectmems"), {}, denied).verdict == "deny"

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from projectmem_gate import reason
+from projectmem_gate import reason, spans
 from projectmem_gate.decide import decide
 from projectmem_gate.history import Record
 from projectmem_gate.identify import identify
 from projectmem_gate.model import Session
 from projectmem_gate.policy import Policy
+
+from projectmem import output, render
 
 NOW = 1_800_000_000_000_000
 SECOND = 1_000_000
@@ -59,16 +61,16 @@ def test_an_action_is_named_as_it_is_typed(recorded: str, typed: str) -> None:
     ("seconds", "text"),
     [
         (30, "within a minute"),
-        (61, "in 1 min"),
+        (61, "in 61 s"),
         (7 * 86_400 - 5, "in 7 days"),
-        (3_599, "in 1 h"),
-        (86_390, "in 1 day"),
-        (5_400, "in 2 h"),
+        (3_599, "in 60 min"),
+        (86_390, "in 24 h"),
+        (5_400, "in 90 min"),
     ],
 )
 def test_what_is_to_come_is_rounded(seconds: int, text: str) -> None:
     """A failure that has just happened lapses in a week, not in six days."""
-    assert reason.within(seconds * SECOND) == text
+    assert spans.within(seconds * SECOND) == text
 
 
 def test_a_person_s_decision_is_told_as_one() -> None:
@@ -104,3 +106,28 @@ def test_our_own_command_passes_as_a_module_too() -> None:
         action = identify("Bash", {"command": command}, root="/r", cwd="/r")
         got = decide(action, [], {}, Session("s1"), Policy(), NOW, labels=[label])
         assert (command, got.verdict) == (command, verdict)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (9, "just now"),
+        (10, "10 s ago"),
+        (119, "119 s ago"),
+        (7_199, "2 h ago"),
+        (6 * 86_400 - 100, "6 days ago"),
+        (-5, "just now"),
+    ],
+)
+def test_ages_are_rounded_like_what_is_to_come(seconds: int, text: str) -> None:
+    """The hook, `failures`, `explain` and the page say the same of one moment."""
+    now = 1_800_000_000 * SECOND
+    assert spans.ago(seconds * SECOND) == text
+    assert output.ago(now - seconds * SECOND, now) == render.ago(now - seconds * SECOND, now) == text or seconds < 0
+
+
+def test_a_file_that_the_call_writes_first_is_not_named() -> None:
+    """As the identity writes it down: with the digest of what was written."""
+    action = identify("Bash", {"command": "cat > /tmp/a.py <<'EOF'\nx\nEOF\npython /tmp/a.py"}, root="/r", cwd="/r")
+    assert " <<" in action.text
+    assert reason.said(action.text) == "python /tmp/a.py"
