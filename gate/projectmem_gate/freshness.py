@@ -172,10 +172,18 @@ def _facts(record: Record, facts: Mapping[str, Any], session: str) -> tuple[str,
         needed = {}
     missing = sorted(k for k, v in needed.items() if v not in (SAME, CHANGED))
     if missing:
-        return UNKNOWN, f"could not compare: {', '.join(missing)}"
+        return UNKNOWN, f"could not compare {', '.join(_COMPARED.get(name, name) for name in missing)}"
     return SAME, _UNCHANGED.get(cls, "no relevant change is known since")
 
 
+_COMPARED = {
+    "deps": "lock files",
+    "env": "variables",
+    "files": "the files it names",
+    "head": "HEAD",
+    "sources": "the other files",
+    "tools": "the programs it runs",
+}
 _UNCHANGED = {
     "command-not-found": "nothing was installed since",
     "missing-dependency": "nothing was installed since",

@@ -21,7 +21,7 @@ _TELLING: tuple[tuple[tuple[str, ...], str], ...] = (
     (("error[E", "error TS", "error CS"), r"error\[E\d+\]|\berror (?:TS|CS)\d+"),
     (("proposed edit",), r"^- [A-Z]\d{3} "),
     (("CONFLICT (",), r"^CONFLICT \("),
-    (("FAILED ", "ERROR "), r"^(?:FAILED|ERROR) \S+\.py"),
+    (("FAILED ", "ERROR "), r"^(?:FAILED|ERROR) (?:\S+\.py|\S+::)"),
     (("--- FAIL",), r"^\s*--- FAIL: "),
     ((".go:",), r"^(?:vet: )?(?:\./)?\S+\.go:\d+:\d+: "),
     (("FAIL:", "ERROR:"), r"^(?:FAIL|ERROR): \w+ \("),

@@ -31,7 +31,7 @@ _LOGS = names("logs log events inspect exec get describe ps")
 
 RULES: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("pytest", (" failed", " error"), r"^=*\s*(?:.*, )?[1-9]\d* (?:failed|errors?)\b.* in [\d.:]+"),
-    ("pytest", ("FAILED ", "ERROR "), r"^(?:FAILED|ERROR) \S+\.py(?:::\S+)?(?: - .*)?$"),
+    ("pytest", ("FAILED ", "ERROR "), r"^(?:FAILED|ERROR) (?:\S+\.py(?:::\S+)?|[\w/.-]+::.+?)(?: - .*)?$"),
     ("pytest", ("tests finished",), r"tests finished: .*\b[1-9]\d* (?:failed|exceptions)"),
     ("unittest", ("FAILED (",), r"^FAILED \((?:failures|errors|unexpected)"),
     ("go-test", ("FAIL",), r"^(?:\s*--- FAIL: |FAIL\t(?!.*\[(?:build|setup) failed\])|FAIL$)"),

@@ -54,3 +54,8 @@ def test_what_tools_print_is_told_right(case: dict[str, Any]) -> None:
 )
 def test_what_only_says_that_something_failed_keeps_different_failures_apart(command: str, one: str, other: str) -> None:
     assert told(command, 1, one).signature != told(command, 1, other).signature
+
+
+def test_a_report_s_failing_test_is_named_with_what_it_said() -> None:
+    """As the importers of JUnit XML write it down: no file of Python need be in it."""
+    assert told("npm test", 1, "FAILED t::adds two - boom\n1 failed, 0 passed").signature == "FAILED t::adds two - boom"
