@@ -19,7 +19,7 @@ from projectmem_projections.generations import Summaries
 
 from projectmem import render, units
 from projectmem.errors import BadInputError, NotFoundError
-from projectmem.summary import BUDGET_TOKENS, EACH_MAX, TEXT_MAX, compose, line
+from projectmem.summary import BUDGET_TOKENS, EACH_MAX, TEXT_MAX, compose, line, once
 
 if TYPE_CHECKING:
     from projectmem_projections.documents import Document
@@ -260,16 +260,18 @@ def _counts(s: Summaries, span: list[int]) -> list[str]:
 
 
 def _newest(s: Summaries, table: str, where: str, values: list[Any] | None = None) -> list[Row]:
-    """The newest rows that nobody disputed or superseded since."""
+    """The newest rows that nobody disputed or superseded since, each text once."""
     ended = "id NOT IN (SELECT record FROM curations WHERE what IN ('disputed', 'superseded'))"
-    return s.query(
+    rows = s.query(
         f"SELECT * FROM {table} WHERE {where} AND {ended} ORDER BY at_us DESC, stream DESC, seq DESC LIMIT {EACH_MAX}",  # noqa: S608
         values or [],
     )
+    return once(rows, lambda row: f"{row['title']} {row['text']} {row['outcome']}") if table == "records" else rows
 
 
 def _issues(s: Summaries, where: str, values: list[Any]) -> list[Row]:
-    return s.query(f"SELECT * FROM issues WHERE {where} ORDER BY opened_at DESC, id DESC LIMIT {EACH_MAX}", values)  # noqa: S608
+    rows = s.query(f"SELECT * FROM issues WHERE {where} ORDER BY opened_at DESC, id DESC LIMIT {EACH_MAX}", values)  # noqa: S608
+    return once(rows, lambda row: f"{row['open']} {row['title']}")
 
 
 def _failed(s: Summaries, rows: list[Row], now: int, verdict: Callable[[str], str]) -> list[str]:

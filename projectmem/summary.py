@@ -58,7 +58,10 @@ def session_summary(
     try:
         found = glance.newest([type_ for type_, _ in SECTIONS if type_ != "failure"], scope, now, EACH_MAX)
         found["failure"] = [d for d in standing_failures(glance, scope, now, EACH_MAX, verdict) if now - d.at <= LATELY]
-        lines = {type_: [line(d, now, glance.changed_at, verdict) for d in documents] for type_, documents in found.items()}
+        lines = {
+            type_: [line(d, now, glance.changed_at, verdict) for d in once(documents, lambda d: d.text)]
+            for type_, documents in found.items()
+        }
     finally:
         glance.close()
     return compose(lines, glance.notes, nonce, budget_tokens)
@@ -90,11 +93,20 @@ def standing_failures(
     return found
 
 
+def once(found: Sequence[Any], said: Callable[[Any], str]) -> list[Any]:
+    """The first of those that say the same, whatever its case and spacing: a repeat costs tokens and tells nothing."""
+    kept: dict[str, Any] = {}
+    for one in found:
+        kept.setdefault(" ".join(said(one).lower().split()), one)
+    return list(kept.values())
+
+
 def line(document: Document, now: int, changed_at: int, verdict: Callable[[str], str] | None = None) -> str:
     """One record: what, when, how known, what worked instead, and its id."""
     about = [render.ago(document.at, now)]
     if document.count > 1:
-        about.append(f"{document.count}x" if document.count < FAILS_KEPT else f"{document.count}x or more")
+        exact = document.count < FAILS_KEPT or document.type != "failure"
+        about.append(f"{document.count}x" if exact else f"{document.count}x or more")
     if document.type != "failure":
         about.append(document.origin or "unknown")
     elif verdict is not None:

@@ -15,6 +15,8 @@ from projectmem.cli.common import EXITS, Json, Root
 if TYPE_CHECKING:
     pass
 
+ROOMY = 200  # tokens: the fence and one long line fit
+
 
 def register(parent: typer.Typer) -> None:
     """Add the commands to the application."""
@@ -100,7 +102,7 @@ def summary(
     elif text:
         common.say(output.safe(text, lines=True))
     else:
-        common.note("nothing to say yet")
+        common.note("nothing to say yet" if budget >= ROOMY else f"nothing to say, or none of it fits into {budget} tokens")
 
 
 def stats(root: Root = "", as_json: Json = False) -> None:

@@ -14,6 +14,9 @@ from projectmem.errors import BadInputError
 
 app = common.group("Record an issue, attempt, fix, note and the like.", epilog=EXITS)
 
+TITLE_MAX, TEXT_MAX = 500, 20_000  # characters; the log's own limits
+BLANKS_MAX = 1_000  # around a text from standard input
+
 Text = Annotated[str, typer.Argument(help="What to record; `-` reads it from standard input.", show_default=False)]
 Issue = Annotated[str, typer.Option("--issue", metavar="ID", help="The issue it belongs to.")]
 Verifier = Annotated[
@@ -27,11 +30,13 @@ def register(parent: typer.Typer) -> None:
     ruling.register(parent)  # what a decision may become
 
 
-def _text(value: str) -> str:
-    text = sys.stdin.read() if value == "-" else value
-    if not text.strip():
+def _text(value: str, most: int = TEXT_MAX) -> str:
+    text = (sys.stdin.read(most + BLANKS_MAX) if value == "-" else value).strip()
+    if not text:
         raise BadInputError("nothing to record: the text is empty")
-    return text.strip()
+    if len(text) > most:
+        raise BadInputError(f"the text has more than {most:,} characters: give the gist, and name the file that has the rest")
+    return text
 
 
 def _write(root: str, as_json: bool, kind: str, data: dict[str, Any], what: str) -> None:
@@ -75,7 +80,7 @@ def issue(
     from projectmem.record import new_id
 
     id = new_id()
-    data = {"issue": id, "title": _text(title), "paths": list(path or [])}
+    data = {"issue": id, "title": _text(title, TITLE_MAX), "paths": list(path or [])}
     _write(root, as_json, "issue.opened", data, f"issue {id}:")
 
 
@@ -125,7 +130,7 @@ def decision(
     if supersedes:
         place = common.open_place(root)
         older = str(find_one(place, supersedes, lambda e: e["kind"] == "decision.recorded", "decision")["id"])
-    data = {"title": _text(title), "text": _text(text) if text else "", "supersedes": older}
+    data = {"title": _text(title, TITLE_MAX), "text": _text(text) if text else "", "supersedes": older}
     _write(root, as_json, "decision.recorded", data, "decision")
     if not as_json and proposed(data["title"])[0] is not None:
         common.note("the gate can check this: `projectmem rule add --decision` with its id shows how")
