@@ -200,11 +200,10 @@ def _chance(
     limit = output.span(policy.margin * policy.turn_us // 1000)
     if record.dur_ms:
         took = output.span(record.dur_ms * 1000)
-        lines.append(
-            f"  {decision.odds // 10} % of the {took} it took = {output.span(cost * 1000)} at stake; an ask pays from {limit}"
-        )
+        lost = f"{decision.odds // 10} % of the {took} it took = {output.span(cost * 1000)} to be lost"
+        lines.append(f"  {lost}; refusing it once pays from {limit}")
     else:
-        lines.append(f"  what it cost is not known, so no time counts as at stake; an ask pays from {limit}")
+        lines.append(f"  how long it took is not known, so no time counts as lost; refusing it once pays from {limit}")
     return [*lines, ""]
 
 
@@ -226,6 +225,8 @@ def _weighed(
         lines.append(f"  not less: {decision.odds // 10} % is over the {policy.floor_warn // 10} % from which it speaks")
     if record.fix:
         more = "an edit costs little and may be part of another fix: it never does more than warn"
+        if decision.verdict == "allow":
+            more = "it warns only of the whole of what was tried, while that failure still stands and nothing else has changed"
     elif record.key not in action.keys:
         more = "by another launcher it may work: it never does more than warn"
     else:

@@ -173,6 +173,8 @@ def _facts(record: Record, facts: Mapping[str, Any], session: str) -> tuple[str,
     missing = sorted(k for k, v in needed.items() if v not in (SAME, CHANGED))
     if missing:
         return UNKNOWN, f"could not compare {', '.join(_COMPARED.get(name, name) for name in missing)}"
+    if cls == "edit-mismatch" and "are exactly the same" in record.sig:
+        return SAME, "the edit changes nothing, whatever the file holds"
     return SAME, _UNCHANGED.get(cls, "no relevant change is known since")
 
 

@@ -81,7 +81,7 @@ def _recorded(
         return _unmended(finding, record, now, room)
     action, signature, remedied, actor = room
     times = f", {count(finding.identical, 'time')} in a row" if finding.identical > 1 else ""
-    code = [f"exit {record.exit}"] if record.exit is not None else []
+    code = [f"exit {record.exit}" if record.exit else "exit 0 hides it"] if record.exit is not None else []
     silent = record.sig == f"{record.cls} without output"  # the signature of what printed nothing
     code += [record.cls] if record.cls != "unknown" or not code else []
     who = _who(record, actor)

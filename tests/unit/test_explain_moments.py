@@ -43,7 +43,7 @@ def test_a_warning_is_told_whole() -> None:
         "  error: TS2304: Cannot find name",
         "What changed since\n  Nothing that could mend it: ",
         "How likely it is to fail again\n  93 %, made of: 93 % for build",
-        "  93 % of the 2 s it took = 1 s at stake; an ask pays from 30 s",
+        "  93 % of the 2 s it took = 2 s to be lost; refusing it once pays from 30 s",
         "  warn: it lets the call run",
         "  not less: 93 % is over the 40 % from which it speaks",
         "  not more: it would refuse the call once if the failure had taken 32 s or more (it took 2 s)",
@@ -78,7 +78,7 @@ def test_why_no_more(given: dict[str, Any], facts: dict[str, Any], policy: Polic
 
 def test_what_changed_is_weighed_one_by_one() -> None:
     """An edit of a source file may mend a build, a read may not; a silent moment has nothing to release."""
-    text = tell(facts={"changes": [["edit", "src/a.ts", NOW - S], ["read", "src/a.ts", NOW - 2 * S]]})
+    text = tell(facts={"changes": [["edit", "src/a.ts", NOW - 20 * S], ["read", "src/a.ts", NOW - 30 * S]]})
     rows = [line.strip() for line in text.splitlines() if line.endswith("mend it") and " ago" in line]
     assert [row.split(" ")[0] + row.partition(":")[2] for row in rows] == ["changed may mend it", "read cannot mend it"]
     assert "allow: it says nothing" in text

@@ -131,3 +131,10 @@ def test_a_file_that_the_call_writes_first_is_not_named() -> None:
     action = identify("Bash", {"command": "cat > /tmp/a.py <<'EOF'\nx\nEOF\npython /tmp/a.py"}, root="/r", cwd="/r")
     assert " <<" in action.text
     assert reason.said(action.text) == "python /tmp/a.py"
+
+
+def test_a_hidden_failure_and_an_empty_edit_are_told_as_what_they_are() -> None:
+    """An exit code of 0 is no contradiction; of an edit that changes nothing, the file has no share."""
+    assert "exit 0 hides it, usage" in said("npm view x", cls="usage", exit=0, sig="npm error 404 No match")
+    same = "No changes to make: old_string and new_string are exactly the same."
+    assert "The edit changes nothing" in said("edit a.py: x -> x", cls="edit-mismatch", sig=same)
