@@ -11,8 +11,8 @@ from typing import IO, TextIO
 from projectmem_gate.policy import DEFAULT, Policy
 
 from projectmem.backtest.formats import read
-from projectmem.backtest.model import Problems
-from projectmem.backtest.runner import Summary, replay
+from projectmem.backtest.model import Problems, Repository
+from projectmem.backtest.runner import Spoke, Summary, replay
 from projectmem.render import count
 
 
@@ -30,9 +30,21 @@ def run_backtest(
     transcripts are counted in the summary and do not stop the rest. Progress goes to `progress`, when given.
     """
     problems = Problems()
-    repositories = read(paths, fmt, problems)
+    return run_over(read(paths, fmt, problems), problems, verdicts=verdicts, policy=policy, progress=progress)
+
+
+def run_over(
+    repositories: Sequence[Repository],
+    problems: Problems,
+    *,
+    verdicts: Path | None = None,
+    policy: Policy = DEFAULT,
+    progress: TextIO | None = None,
+    spoke: Spoke | None = None,
+) -> Summary:
+    """Replay what was read; the summary has `problems` too. Raises OSError when `verdicts` cannot be written."""
     summary = Summary(problems=problems)
-    lines = replay(repositories, policy=policy, summary=summary, progress=_progress(progress))
+    lines = replay(repositories, policy=policy, summary=summary, progress=_progress(progress), spoke=spoke)
     if verdicts is None:
         for _ in lines:
             pass

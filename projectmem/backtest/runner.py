@@ -26,6 +26,7 @@ STREAM = "backtest"
 KEY = b"backtest" * 4  # a fixed key: a backtest must give the same answer every time
 FACTS: dict[str, Any] = {"head": "", "deps": {}, "files": {}, "env": {}}
 NO_OBJECTION = Decision(ALLOW)
+Spoke = Callable[[str, Step, Any, Decision, str], None]
 
 
 @dataclass(slots=True)
@@ -48,11 +49,12 @@ class Summary:
 class Replay:
     """The state of one repository during a replay."""
 
-    def __init__(self, policy: Policy, summary: Summary) -> None:
-        self.policy, self.summary = policy, summary
+    def __init__(self, policy: Policy, summary: Summary, spoke: Spoke | None = None) -> None:
+        self.policy, self.summary, self.spoke = policy, summary, spoke
         self.state = MemoryState()
         self.redactor = Redactor(KEY)
         self.seq = 0
+        self.repository = ""
         self.tried: dict[str, Any] | None = None  # what the check of the running call saw
         self.where: dict[str, str] = {}  # event id -> the transcript's own name of the call
 
@@ -80,6 +82,8 @@ class Replay:
         self.summary.verdicts[decision.verdict] += 1
         if decision.verdict != ALLOW:
             self.summary.spoken[decision.verdict, outcome] += 1
+            if self.spoke is not None:
+                self.spoke(self.repository, step, action, decision, outcome)
         if decision.rule:
             self.summary.rules[f"{decision.verdict} {decision.rule}"] += 1
         record = self.where.get(decision.record, decision.record)
@@ -128,12 +132,17 @@ def replay(
     policy: Policy = DEFAULT,
     summary: Summary,
     progress: Callable[[int, int], None] = lambda done, total: None,
+    spoke: Spoke | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """The verdict lines of every repository, in order. A call that cannot be replayed is named in the summary's problems."""
+    """The verdict lines of every repository, in order. A call that cannot be replayed is named in the summary's problems.
+
+    spoke  is told of every call that the gate would have spoken of: repository, step, action, decision, outcome ("" unknown)
+    """
     total, done = sum(len(r.steps) for r in repositories), 0
     started = time.perf_counter()
     for repository in repositories:
-        run = Replay(policy, summary)
+        run = Replay(policy, summary, spoke)
+        run.repository = repository.name
         summary.repositories += 1
         for step in repository.steps:
             try:

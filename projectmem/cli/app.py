@@ -12,6 +12,7 @@ import typer
 from projectmem import output
 from projectmem.cli import (
     asking,
+    backtesting,
     checking,
     curating,
     embedding,
@@ -70,6 +71,7 @@ PARTS = (
     forgetting,
     policies,
     serving,
+    backtesting,
     evaluating,
 )
 for part in PARTS:

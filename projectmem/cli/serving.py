@@ -1,20 +1,17 @@
-"""`mcp`, `proxy`, `serve`, `watch` and `backtest`: serve agents and hooks, build ahead, and try the gate on transcripts."""
+"""`mcp`, `proxy`, `serve` and `watch`: serve agents and hooks, and build ahead."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from projectmem import output
 from projectmem.cli import common
-from projectmem.cli.common import EXITS, Json, Root
+from projectmem.cli.common import EXITS, Root
 
-FORMATS = ("steps", "cases", "claude-code")
 PROXY_EXITS = "Exit code: the server's; 2 wrong usage, 3 could not be started."
-BACKTEST_EXITS = "Exit codes: 0 done (problems in single transcripts are counted and named), 2 wrong usage, 3 could not be done."
 
 
 def register(parent: typer.Typer) -> None:
@@ -23,7 +20,6 @@ def register(parent: typer.Typer) -> None:
     parent.command(epilog=PROXY_EXITS, context_settings={"allow_interspersed_args": False})(proxy)
     parent.command(epilog=EXITS)(serve)
     parent.command(epilog=EXITS)(watch)
-    parent.command(epilog=BACKTEST_EXITS)(backtest)
 
 
 def mcp(root: Root = "") -> None:
@@ -111,51 +107,3 @@ def watch(root: Root = "") -> None:
         signal.signal(number, lambda *_: watching.stop())
     common.note(f"watching {home}/log")
     watching.run()
-
-
-def backtest(
-    paths: Annotated[list[Path], typer.Argument(help="Transcripts, or folders of them.", show_default=False)],
-    format: Annotated[str, typer.Option("--format", help=f"{' | '.join(FORMATS)}")] = "claude-code",
-    verdicts: Annotated[
-        Path | None, typer.Option("--verdicts", metavar="FILE", help="Write one JSON line for each call.", show_default=False)
-    ] = None,
-    policy: Annotated[
-        Path | None, typer.Option("--policy", metavar="FILE", help="Try this policy instead of the defaults.", show_default=False)
-    ] = None,
-    as_json: Json = False,
-) -> None:
-    """Run the gate over recorded sessions.
-
-    With the clock of the transcripts; counts what it would have said and what became of those calls.
-    """
-    from projectmem_gate.policy import DEFAULT
-
-    from projectmem.backtest.run import render, run_backtest
-    from projectmem.errors import BadInputError, NotFoundError
-    from projectmem.policies import read
-
-    if format not in FORMATS:
-        raise BadInputError(f"`{format}` is not a format: give --format {', '.join(FORMATS)}")
-    for path in paths:
-        if not path.exists():
-            raise NotFoundError(f"{path} does not exist: give transcripts, or folders of them")
-    chosen = read(str(policy))[0] if policy else DEFAULT
-    shown = sys.stderr if sys.stderr.isatty() else None
-    summary = run_backtest(paths, format, verdicts=verdicts, policy=chosen, progress=shown)
-    if not summary.calls and not summary.unparsed and not summary.problems.count:
-        raise NotFoundError(f"no transcripts in {', '.join(map(str, paths))}: give some, or their --format (this was {format})")
-    if as_json:
-        common.emit(_plain(summary))
-    else:
-        common.say(output.safe(render(summary), lines=True))
-
-
-def _plain(summary: Any) -> dict[str, Any]:
-    """The summary as JSON data: counters by name, pairs as `verdict outcome`."""
-    data = {name: getattr(summary, name) for name in ("repositories", "calls", "judged", "unparsed")}
-    for name in ("outcomes", "classes", "verdicts", "rules"):
-        data[name] = dict(getattr(summary, name))
-    data["spoken"] = {f"{verdict} {outcome or 'unknown'}": count for (verdict, outcome), count in summary.spoken.items()}
-    data["milliseconds"] = int(summary.seconds * 1000)
-    data["problems"] = {"count": summary.problems.count, "messages": list(summary.problems.messages)}
-    return data

@@ -91,7 +91,7 @@ def init(
         allow_network=network,
         http=http,
         plugin=plugin,
-        progress=lambda items: output.progress(items, "reading sessions"),
+        progress=output.reading,
     )
     if as_json:
         common.emit(report.to_data())

@@ -82,7 +82,7 @@ class _Backfill:
         for path, reader in sources:
             before = self.counts.damaged
             belongs = False
-            for call in _calls(reader, path, self.counts):
+            for call in shaped(reader, path, self.counts):
                 belongs = self.take(call) or belongs
             self.counts.files += belongs
             if self.counts.damaged > before:
@@ -125,7 +125,7 @@ class _Backfill:
         self.drafts, self.chars = [], 0
 
 
-def _calls(reader: Reader, path: Path, counts: Counts) -> Iterator[Call]:
+def shaped(reader: Reader, path: Path, counts: Counts) -> Iterator[Call]:
     """The calls of one file up to where its shape is another than the reader knows."""
     try:
         yield from reader(path, counts)
