@@ -21,7 +21,7 @@ checks: $(READY) ## style, types and the direction of imports
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-score: $(READY) ## the gate on recorded transcripts, written into gate/README.md; they are not in this repository: PROJECTMEM_SHARED names their folder
+score: $(READY) ## the gate on recorded transcripts, written into gate/README.md and EVIDENCE.md; they are not in this repository: PROJECTMEM_SHARED names their folder
 	$(BIN)/python -m tests.bench.backtest --write
 
 signatures: $(READY) ## how stable signatures are on the same transcripts, written into gate/EVIDENCE.md

@@ -4,7 +4,7 @@ As labelled, then with the labels of labels.json corrected (its reasons are besi
 hid count as failures, pairs that are not the same action are left out, and two moments count as changed. Beside it what
 simpler gates would say (baselines.py), then each source alone and all others without it, with 95 % Wilson intervals. The
 corrections were drawn up with the gate's answers in view, so the first column is the one to believe and the second says how
-much of its gap lies in the labels. `--write` puts the tables into gate/README.md.
+much of its gap lies in the labels. `--write` puts the first table into gate/README.md and the others into gate/EVIDENCE.md.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ REPO = Path(__file__).resolve().parents[2]
 SHARED = Path(os.environ.get("PROJECTMEM_SHARED", REPO.parent / "shared")) / "eval"
 LABELS = Path(__file__).with_name("labels.json")
 PAGE = REPO / "gate" / "README.md"
+DETAILS = REPO / "gate" / "EVIDENCE.md"
 BEGIN, END = "<!-- score: written by `python -m tests.bench.backtest --write` -->", "<!-- score: end -->"
+DETAILS_BEGIN, DETAILS_END = BEGIN.replace("score", "score details", 1), END.replace("score", "score details", 1)
 FIGURES = {
     "nothing_changed_recall": "nothing changed: recall",
     "nothing_changed_precision": "precision",
@@ -228,4 +230,6 @@ if __name__ == "__main__":
         print(row)
         table.append(row)
     if "--write" in sys.argv[1:] and len(table) > 1:
-        write(table)
+        cut = next(i for i, row in enumerate(table) if row.startswith("Labels corrected, each source alone"))
+        write(table[: cut - 1])
+        write(table[cut:], DETAILS, DETAILS_BEGIN, DETAILS_END)
