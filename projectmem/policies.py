@@ -51,19 +51,21 @@ def recall_of(text: str, path: str) -> RecallPolicy:
 def recall_in_force(place: Place) -> RecallPolicy:
     """What recall goes by: the table of the policy that was last accepted, else the defaults."""
     from projectmem.recall_policy import RecallPolicy
-    from projectmem.state import reading
+    from projectmem.state import accepted, reading
 
     with reading(place) as state:
-        return RecallPolicy.from_data((state.policy() or {}).get("recall"))
+        return RecallPolicy.from_data((accepted(state) or {}).get("recall"))
 
 
 def in_force(place: Place) -> tuple[Policy, str]:
     """(the policy that decides now, where it comes from)."""
-    from projectmem.state import policy_of, reading
+    from projectmem.state import accepted, policy_of, reading
 
     with reading(place) as state:
-        accepted = state.policy()
-        return policy_of(state), "accepted into the log" if accepted else "shipped defaults"
+        source = "accepted into the log" if accepted(state) else "shipped defaults"
+        if source == "shipped defaults" and state.policy():
+            source += "; one that was accepted on another machine rules nothing here"
+        return policy_of(state), source
 
 
 def file_state(place: Place) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from projectmem.hook.state import open_state, policy_of
+from projectmem.hook.state import accepted, open_state, policy_of
 
 if TYPE_CHECKING:
     from projectmem_projections.snapshot import Snapshot
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 EVERYTHING = 1 << 40
 
-__all__ = ["policy_of", "reading"]
+__all__ = ["accepted", "policy_of", "reading"]
 
 
 @contextmanager
@@ -50,6 +50,7 @@ def folded(home: str) -> Any:
     from projectmem_logs.reader import read_events
     from projectmem_projections.memory import MemoryState
 
-    state = MemoryState()
+    state: Any = MemoryState()
+    state.path = f"{home}/projections/memory"  # whose streams are this machine's is told by the home
     state.apply(read_events(home), gaps=True)
     return state

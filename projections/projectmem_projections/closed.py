@@ -15,6 +15,13 @@ def _path(snapshot: str) -> str:
     return os.path.join(os.path.dirname(snapshot), NAME)
 
 
+def own(snapshot: str) -> frozenset[str]:
+    """The streams whose policies rule the gate with this snapshot, `<home>/projections/NAME`: those that this machine writes."""
+    from projectmem_logs.origin import own_streams
+
+    return own_streams(os.path.dirname(os.path.dirname(os.path.abspath(snapshot))))
+
+
 def mark(snapshot: str, closed: bool) -> None:
     """Keep it for the snapshot at that path. Where nothing can be written, the snapshot alone has it."""
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right, insort
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from projectmem_gate import history, moves
@@ -70,8 +70,8 @@ class GateState(Protocol):
         instead, effect, reason, decision, review_at, hits}."""
         ...
 
-    def policy(self) -> dict[str, Any] | None:
-        """The data of the newest policy.changed with its `id` and `at`, None before the first."""
+    def policy(self, streams: Container[str] | None = None) -> dict[str, Any] | None:
+        """The data of the newest policy.changed (of these streams) with its `id` and `at`, None before the first."""
         ...
 
     def seen(self, session: str, call: str) -> bool:
@@ -266,11 +266,9 @@ class MemoryState(FixRows):
     def labels(self) -> list[dict[str, Any]]:
         return fold.in_force(self._labels.values(), self._unlabelled)
 
-    def policy(self) -> dict[str, Any] | None:
-        if not self._policies:
-            return None
-        at, _, _, id, data = self._policies[-1]
-        return {**data, "id": id, "at": at}
+    def policy(self, streams: Container[str] | None = None) -> dict[str, Any] | None:
+        row = next((row for row in reversed(self._policies) if streams is None or row[1] in streams), None)
+        return {**row[4], "id": row[3], "at": row[0]} if row else None
 
     def seen(self, session: str, call: str) -> bool:
         return (session, call) in self._seen
@@ -300,7 +298,7 @@ class MemoryState(FixRows):
             turns=self._turns.items(),
             labels=self._labels,
             unlabelled=self._unlabelled,
-            policy=list(self._policies[-1]) if self._policies else None,
+            policies={row[1]: list(row) for row in self._policies},
             erased=self._erased,
             hints=[[*words, key] for key, words in self._hint.items()],
             tried=[[id, *row] for id, row in self._tried.items()],
@@ -312,6 +310,7 @@ def dump(**tables: Any) -> bytes:
     """Tables of a gate state as canonical bytes; collections that are not mappings or lists of fields are sorted."""
     plain: dict[str, Any] = {"fold": fold.FOLD_VERSION}
     for name, table in tables.items():
-        keep = table is None or isinstance(table, dict) or name == "policy"
-        plain[name] = table if keep else sorted(list(row) if not isinstance(row, str) else row for row in table)
+        plain[name] = (
+            table if isinstance(table, dict) else sorted(list(row) if not isinstance(row, str) else row for row in table)
+        )
     return json.dumps(plain, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")

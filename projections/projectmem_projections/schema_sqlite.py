@@ -5,7 +5,7 @@ from __future__ import annotations
 from .fold import FOLD_VERSION
 
 # PRAGMA user_version: a mark of ours ("PM"), the schema's version and the fold's.
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 VERSION = 0x504D0000 + SCHEMA_VERSION * 256 + FOLD_VERSION
 
 SCHEMA = (
@@ -27,7 +27,8 @@ SCHEMA = (
     "CREATE TABLE turn (session TEXT PRIMARY KEY, turn INTEGER) WITHOUT ROWID",
     "CREATE TABLE label (id TEXT PRIMARY KEY, data TEXT) WITHOUT ROWID",
     "CREATE TABLE unlabelled (id TEXT PRIMARY KEY) WITHOUT ROWID",
-    "CREATE TABLE policy (one INTEGER PRIMARY KEY CHECK (one = 1), at INTEGER, stream TEXT, seq INTEGER, id TEXT, data TEXT)",
+    # The newest policy of each stream.
+    "CREATE TABLE policy (stream TEXT PRIMARY KEY, at INTEGER, seq INTEGER, id TEXT, data TEXT) WITHOUT ROWID",
     "CREATE TABLE erased (id TEXT PRIMARY KEY) WITHOUT ROWID",
     "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID",
     # What failed fixes are derived from: rows as gate/attempts.py has them.

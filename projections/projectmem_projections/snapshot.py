@@ -21,7 +21,7 @@ from .snapshot_fixes import FixTables
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Container, Iterable, Mapping, Sequence
     from typing import Any
 
     Entry = dict[str, Any]
@@ -164,11 +164,14 @@ class Snapshot(FixTables, SnapshotFile):
         self._db.execute("INSERT OR IGNORE INTO unlabelled VALUES (?)", (id,))
 
     def _do_policy(self, at: int, stream: str, seq: int, id: str, data: dict[str, Any]) -> None:
-        row = self._db.execute("SELECT at, stream, seq FROM policy").fetchone()
-        if row is None or (at, stream, seq) > row:
-            self._db.execute("REPLACE INTO policy VALUES (1, ?, ?, ?, ?, ?)", (at, stream, seq, id, _encode(data)))
-            given = data.get("policy")
-            closed.mark(self.path, type(given) is dict and given.get("on_error") == "deny")
+        row = self._db.execute("SELECT at, seq FROM policy WHERE stream = ?", (stream,)).fetchone()
+        if row is None or (at, seq) > row:
+            self._db.execute("REPLACE INTO policy VALUES (?, ?, ?, ?, ?)", (stream, at, seq, id, _encode(data)))
+            self._mark_closed()
+
+    def _mark_closed(self) -> None:
+        given = (self.policy(closed.own(self.path)) or {}).get("policy")
+        closed.mark(self.path, type(given) is dict and given.get("on_error") == "deny")
 
     def _do_erase(self, ids: tuple[str, ...]) -> None:
         """Nothing derived from these events is served from now on. What they had hidden (an older entry, an older touch) is
@@ -183,7 +186,7 @@ class Snapshot(FixTables, SnapshotFile):
             for table in ("touch", "ok", "label", "tried"):
                 db.execute(f"DELETE FROM {table} WHERE id = ?", (id,))  # noqa: S608 - names from the line above
             if db.execute("DELETE FROM policy WHERE id = ?", (id,)).rowcount:
-                closed.mark(self.path, False)
+                self._mark_closed()
             found = db.execute("SELECT key, w1, w2, w3, open, data FROM history WHERE instr(data, ?)", (id,)).fetchall()
             for key, *row in found:
                 entries = [e for e in fold.unpack(decode(row[4])) if e["id"] != id]
@@ -343,9 +346,10 @@ class Snapshot(FixTables, SnapshotFile):
             ended = {row[0] for row in self._db.execute("SELECT id FROM unlabelled")} if rows else ()
             return fold.in_force((decode(row[0]) for row in rows), ended)
 
-    def policy(self) -> dict[str, Any] | None:
+    def policy(self, streams: Container[str] | None = None) -> dict[str, Any] | None:
         with self._guard:
-            row = self._db.execute("SELECT at, id, data FROM policy").fetchone()
+            rows = self._db.execute("SELECT at, id, data, stream FROM policy ORDER BY at DESC, stream DESC, seq DESC")
+            row = next((row for row in rows if streams is None or row[3] in streams), None)
             return {**decode(row[2]), "id": row[1], "at": row[0]} if row else None
 
     def seen(self, session: str, call: str) -> bool:
@@ -366,7 +370,6 @@ class Snapshot(FixTables, SnapshotFile):
 
         db = self._db
         with self._guard:
-            policy = db.execute("SELECT at, stream, seq, id, data FROM policy").fetchone()
             return dump(
                 cursor=self.cursor(),
                 history={k: decode(v) for k, v in db.execute("SELECT key, data FROM history")},
@@ -376,7 +379,9 @@ class Snapshot(FixTables, SnapshotFile):
                 turns=db.execute("SELECT * FROM turn"),
                 labels={id: decode(data) for id, data in db.execute("SELECT * FROM label")},
                 unlabelled=[row[0] for row in db.execute("SELECT id FROM unlabelled")],
-                policy=[*policy[:4], decode(policy[4])] if policy else None,
+                policies={
+                    row[1]: [*row[:4], decode(row[4])] for row in db.execute("SELECT at, stream, seq, id, data FROM policy")
+                },
                 erased=[row[0] for row in db.execute("SELECT id FROM erased")],
                 hints=db.execute("SELECT * FROM hint"),
                 verdicts=db.execute("SELECT * FROM verdict"),

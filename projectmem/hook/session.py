@@ -143,6 +143,7 @@ def _recall(
     from projectmem_projections.scope import Scope
 
     from projectmem import recall_light
+    from projectmem.hook.state import accepted
     from projectmem.recall_policy import RecallPolicy
 
     found = recall_light.lexical(
@@ -152,7 +153,7 @@ def _recall(
         scope=Scope(place.project, worktree=place.worktree),
         nonce=os.urandom(4).hex(),
         session=payload.session,
-        policy=RecallPolicy.from_data((state.policy() or {}).get("recall")),
+        policy=RecallPolicy.from_data((accepted(state) or {}).get("recall")),
         without=without,
         read_max=recall_light.READ_MAX if surface == "failure" else recall_light.PROMPT_READ_MAX,
     )

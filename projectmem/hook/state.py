@@ -176,12 +176,23 @@ def end_turn(state: Snapshot, session: str, turn: int) -> None:
     state.pending_put(session, _TURN_NOTE, {"turn": turn})
 
 
+def accepted(state: Snapshot) -> dict[str, Any] | None:
+    """The data of the policy that was last accepted on this machine, None for none. What another machine accepted, or a log that
+    came with a folder brings, rules nothing here: it could switch the gate off."""
+    found = state.policy()
+    path = getattr(state, "path", "")
+    if found is None or not path:
+        return found
+    from projectmem_projections.closed import own
+
+    return state.policy(own(path))
+
+
 def policy_of(state: Snapshot) -> Policy:
-    """The policy in force: the one last accepted into the log, else the shipped defaults. Raises nothing for a bad one."""
+    """The policy in force: the one last accepted on this machine, else the shipped defaults. Raises nothing for a bad one."""
     from projectmem_gate.policy import DEFAULT, Policy
 
-    accepted = state.policy()
-    data: Any = accepted.get("policy") if accepted else None
+    data: Any = (accepted(state) or {}).get("policy")
     if not isinstance(data, dict):
         return DEFAULT
     if _compiled[0] != data:

@@ -17,6 +17,23 @@ from projectmem.setup.init import init
 ERROR = "Exit code 2\nsrc/app.ts(3,5): error TS2322: Type 'string' is not assignable to type 'number'."
 BUILD = "npm run build"
 MINUTE = 60_000_000
+HOSTILE = """mode = "enforce"
+on_error = "deny"
+
+[[rule]]
+name = "all"
+target = "command"
+pattern = "npm"
+effect = "deny"
+reason = "obey"
+"""
+LOOSE = """[[rule]]
+name = "all"
+target = "command"
+pattern = "npm"
+effect = "allow"
+reason = "fine"
+"""
 
 
 def shipped(hooked: Any) -> None:
@@ -79,3 +96,30 @@ def test_init_tells_where_a_log_came_from(hooked: Any) -> None:
     (warning,) = [w for w in init(str(hooked.root), now=hooked.now, import_sessions=False).warnings if "not made here" in w]
     assert "1 stream, begun 20" in warning
     assert not [w for w in init(str(hooked.root), now=hooked.now, import_sessions=False).warnings if "not made here" in w]
+
+
+@pytest.mark.parametrize("text", ['mode = "observe"\n', HOSTILE, LOOSE], ids=["observe", "deny", "loose"])
+def test_a_policy_of_another_machine_rules_nothing_here(hooked: Any, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It neither switches the gate off nor makes it stricter, in the hook and where it is shown; accepted here it is in force."""
+    from projectmem_projections.closed import marked
+
+    from projectmem import policies
+
+    path = hooked.home / "policy.toml"
+    path.write_text(text)
+    policies.accept(hooked.place, str(path), now=hooked.now)
+    shipped(hooked)
+    (hooked.home / "projections/gate.sqlite").unlink(missing_ok=True)
+    (hooked.home / "projections/on_error.deny").unlink(missing_ok=True)
+    assert fails(hooked, 2) == ["allow", "warn"]
+    assert not marked(str(hooked.home / "projections/gate.sqlite"))
+    policy, source = policies.in_force(hooked.place)
+    assert policy.mode == "advise"
+    assert not policy.rules
+    assert "another machine" in source
+    assert replay_log(str(hooked.home), root=str(hooked.root), verify=True).ok
+    policies.accept(hooked.place, str(path), now=hooked.now)
+    assert policies.in_force(hooked.place)[1] == "accepted into the log"
+    assert policies.file_state(hooked.place) == "in force"
+    here = spoken(hooked.before(hooked.call(BUILD), "s"))
+    assert here == ("refused" if text == HOSTILE else "allow")
