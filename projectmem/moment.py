@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from projectmem_gate.reason import bare
+
 from projectmem import output, units
 from projectmem.logview import short
 
@@ -153,7 +155,7 @@ def _matched(action: Action, record: Record, now: int) -> list[str]:
     lines = [f"What it matched ({same})"] + [f"  {output.safe(record.text, limit=300)}"] * (record.text != action.text)
     cls = f"{output.safe(record.cls)} ({CLASSES[record.cls]})" if record.cls in CLASSES else output.safe(record.cls)
     lines.append(f"  failed {output.ago(record.at, now)}{times}: {cls}, {code}{took}; by {who}")
-    lines += [f"  error: {output.safe(record.sig, limit=200)}"] * bool(record.sig)
+    lines += [f"  error: {output.safe(bare(record.sig), limit=200)}"] * bool(record.sig)
     lines += [f"  | {output.safe(text, limit=160)}" for text in shown(record.excerpt)[:3] if text.strip()]
     return [*lines, f"  recorded as {output.safe(short(record.id))}", ""]
 

@@ -192,8 +192,8 @@ _UNCHANGED = {
     "usage": "the command itself is at fault",
     "auth": "no login since",
     "edit-mismatch": "the file has not changed since",
-    "network": "it is still cooling down",
-    "lock": "it is still cooling down",
+    "network": "too soon: nothing that could help has changed since",
+    "lock": "too soon: nothing that could help has changed since",
 }
 
 

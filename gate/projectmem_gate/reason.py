@@ -90,7 +90,7 @@ def _recorded(
         f"projectmem: `{fence(said(record.text), action)}` failed {when}: {', '.join(code)}{'; it printed nothing' * silent}."
     ]
     if record.sig and not silent:
-        lines.append(f"Error, quoted as data: <<{fence(record.sig, signature)}>>")
+        lines.append(f"Error, quoted as data: <<{fence(bare(record.sig), signature)}>>")
     lines.append(_changed(finding))
     if remedy:
         how = "It worked before, after" if remedy.get("how") == "after" else "What worked instead:"
@@ -108,8 +108,8 @@ def _unmended(finding: Finding, record: Record, now: int, room: tuple[int, int, 
     """Of a failed fix: which failure it did not mend, how often and when, by which verifier, and the events that show it."""
     action, signature, _, _ = room
     fix = record.fix
-    edit, run = fence(fix["path"], action), fence(record.text, action)
-    when, error = ago(now - record.at), f"Error, quoted as data: <<{fence(record.sig, signature)}>>"
+    edit, run = fence(fix["path"], action), fence(said(record.text), action)
+    when, error = ago(now - record.at), f"Error, quoted as data: <<{fence(bare(record.sig), signature)}>>"
     if fix["times"]:
         often = "" if fix["times"] == 1 else f" {fix['times']} times, last"
         shown = ", ".join(short(id) for id in fix["runs"][-2:])
@@ -133,7 +133,31 @@ def said(text: str) -> str:
     kept = [p for p in parts if not (p.startswith("cat > ") and _is_digest(p.rpartition(" <")[2].lstrip("<")))]
     text = "; ".join(kept) if kept else text
     plain, mark, notes = text.partition("  # ")
-    return f"xargs {plain}" if mark and notes == "xargs" else text
+    if not mark or "  # " in notes:
+        return text
+    return _placed(plain, notes.split(", ")) if not any(join in plain for join in _JOINS) else f"{plain} ({notes})"
+
+
+_JOINS = (" && ", " || ", "; ", " | ", " & ")
+
+
+def _placed(plain: str, notes: list[str]) -> str:
+    """A command with where and in what it runs, as one would type that: `cd web && npm test`, `ssh host 'make'`."""
+    folder = notes[0][3:] if notes[0][:3] == "in " and "?" not in notes[0] else ""
+    rest = [note for note in notes if note[:3] != "in "]
+    if rest == ["xargs"]:
+        plain, rest = f"xargs {plain}", []
+    if folder:
+        plain = f"cd {folder} && {plain}"
+    if len(rest) == 1 and rest[0][:4] == "ssh " and "'" not in plain:
+        return f"{rest[0]} '{plain}'"
+    return f"{plain} ({', '.join(rest)})" if rest else plain
+
+
+def bare(signature: str) -> str:
+    """A signature without the digest that keeps it apart from others of the same words: it says nothing to a reader."""
+    text, mark, digest = signature.rpartition(" #")
+    return text if mark and _is_digest(digest) else signature
 
 
 def _is_digest(word: str) -> bool:

@@ -48,7 +48,11 @@ def test_what_printed_nothing_is_said_so() -> None:
         ("cat > /tmp/a.py <1bd56aeb; python /tmp/a.py", "python /tmp/a.py"),
         ("cat > /tmp/a.py <1bd56aeb", "cat > /tmp/a.py <1bd56aeb"),
         ("ls  # xargs", "xargs ls"),
-        ("npm run build  # in web", "npm run build  # in web"),
+        ("npm run build  # in web", "cd web && npm run build"),
+        ("make test  # in /srv, ssh host", "ssh host 'cd /srv && make test'"),
+        ("make test  # in ?$d, for d in a b", "make test (for d in a b)"),
+        ("npm ci && npm test  # in web", "npm ci && npm test (in web)"),
+        ("npm ci  # in web && npm test  # in web", "npm ci  # in web && npm test  # in web"),
         ("cat > notes; ls", "cat > notes; ls"),
     ],
 )
@@ -138,3 +142,9 @@ def test_a_hidden_failure_and_an_empty_edit_are_told_as_what_they_are() -> None:
     assert "exit 0 hides it, usage" in said("npm view x", cls="usage", exit=0, sig="npm error 404 No match")
     same = "No changes to make: old_string and new_string are exactly the same."
     assert "The edit changes nothing" in said("edit a.py: x -> x", cls="edit-mismatch", sig=same)
+
+
+def test_the_digest_of_a_signature_is_not_read_aloud() -> None:
+    """It keeps failures apart, and nobody can read it; an issue's number stays."""
+    assert "<<make: *** Error 1>>" in said("make", sig="make: *** Error 1 #a09b1afe")
+    assert "<<see #12345678x>>" in said("make", sig="see #12345678x")
