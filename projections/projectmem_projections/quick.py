@@ -12,6 +12,7 @@ from .tail import positions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 HINT_WORDS_MAX = 48  # inputs with more words are looked up by the first word only, and by at most HINT_ROWS_MAX rows
@@ -43,10 +44,23 @@ def closed(path: str, db: Any) -> None:
 connect, disconnect = opened, closed  # a resident process keeps its connections
 
 
-def nothing_objects(path: str, home: str, words: frozenset[str], session: str, call: str, now: int) -> bool:
+def nothing_objects(
+    path: str,
+    home: str,
+    words: frozenset[str],
+    session: str,
+    call: str,
+    now: int,
+    *,
+    tool: str = "",
+    tool_input: Any = None,
+    named: Callable[[], frozenset[str]] = frozenset,
+) -> bool:
     """True when no open failure, label or rule can match an input that holds these words, as of the log's very end.
 
-    path is the snapshot's, home the log's. With a `call` the note {"as_of": cursor, "t0": now} is left for its post-hook.
+    path is the snapshot's, home the log's. Where rules are in force, `tool_input` of `tool` is looked at, and `named` gives the
+    words of its folder and of its files' real names. With a `call` the note {"as_of": cursor, "t0": now} is left for its
+    post-hook.
     Never raises what a damaged or busy snapshot raises: that is False.
     """
     from .sqlite import sqlite3
@@ -56,8 +70,12 @@ def nothing_objects(path: str, home: str, words: frozenset[str], session: str, c
     except sqlite3.Error:
         return False
     try:
+        db.execute("BEGIN")  # one look at the file for all questions
         cursor = _current(db, home)
-        if cursor is None or _ruled(db) or has_hint(db, with_moved(db, words)):
+        known = with_moved(db, words)
+        objects = cursor is None or has_hint(db, known) or _ruled(db, tool, tool_input, known, named)
+        db.execute("COMMIT")
+        if cursor is None or objects:
             return False
         if call:
             note = '{"as_of":{' + ",".join(f'"{stream}":{seq}' for stream, seq in cursor) + f'}},"t0":{now}}}'
@@ -66,9 +84,11 @@ def nothing_objects(path: str, home: str, words: frozenset[str], session: str, c
             put_note(db, session, call, note)
             db.execute("COMMIT")
         return True
-    except (sqlite3.Error, ValueError):  # ValueError: damaged text
+    except (sqlite3.Error, ValueError, KeyError, TypeError, AttributeError):  # damage reads as anything
         return False
     finally:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
         disconnect(path, db)
 
 
@@ -88,11 +108,32 @@ def _plain(stream: object) -> bool:
     return type(stream) is str and stream.isalnum() and stream.isascii()  # damage reads as any type
 
 
-def _ruled(db: Any) -> bool:
-    """Whether a person's label or a policy rule exists: those speak without any failure on record."""
-    if db.execute("SELECT 1 FROM label WHERE id NOT IN (SELECT id FROM unlabelled) LIMIT 1").fetchone():
-        return True
-    return db.execute("""SELECT 1 FROM policy WHERE instr(data, '"rules":[]') = 0""").fetchone() is not None
+RULES_MAX = 64  # that are looked at one by one; where there are more, the call is looked at
+
+
+def rules_in_force(db: Any) -> list[Any]:
+    """Labels, clauses of decisions and rules of policies: those speak without any failure on record. At most RULES_MAX and one;
+    more than are in force may be among them. Raises ValueError for what does not read."""
+    labels = db.execute(f"SELECT data FROM label WHERE id NOT IN (SELECT id FROM unlabelled) LIMIT {RULES_MAX + 1}").fetchall()  # noqa: S608
+    policies = db.execute("""SELECT data FROM policy WHERE instr(data, '"rules":[]') = 0""").fetchall()
+    if not labels and not policies:
+        return []
+    from projectmem_logs.fastjson import loads
+
+    found = [loads(row[0]) for row in labels]
+    for row in policies:
+        found += loads(row[0])["policy"].get("rules", ())
+    return found
+
+
+def _ruled(db: Any, tool: str, tool_input: Any, words: frozenset[str], named: Callable[[], frozenset[str]]) -> bool:
+    """Whether a label or a rule may cover the call."""
+    rules = rules_in_force(db)
+    if not rules:
+        return False
+    from projectmem_gate.rule_words import may_cover
+
+    return len(rules) > RULES_MAX or may_cover(rules, tool, tool_input, words, with_moved(db, named()))
 
 
 MOVES = "SELECT subject FROM touch WHERE type = 'move' ORDER BY at DESC, stream DESC, seq DESC, subject DESC LIMIT 256"

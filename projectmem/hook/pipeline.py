@@ -80,10 +80,19 @@ def _may_object(place: Place, call: Call, now: int) -> bool:
     """False only where it is certain that nothing on record can object; the note for the event after the call is left then."""
     from projectmem_projections.quick import nothing_objects
 
-    from projectmem.hook.spelling import input_words
+    from projectmem.hook.spelling import input_words, real_words
 
-    snapshot = f"{place.home}/projections/gate.sqlite"
-    return not nothing_objects(snapshot, place.home, input_words(call, place.root), call["session"], call["call"], now)
+    return not nothing_objects(
+        f"{place.home}/projections/gate.sqlite",
+        place.home,
+        input_words(call, place.root),
+        call["session"],
+        call["call"],
+        now,
+        tool=call["tool"],
+        tool_input=call["input"],
+        named=lambda: real_words(call, place.root),
+    )
 
 
 def note(state: Snapshot, call: Call, data: dict[str, Any]) -> None:

@@ -46,6 +46,22 @@ def input_words(call: Call, root: str) -> frozenset[str]:
     return words | more
 
 
+def real_words(call: Call, root: str) -> frozenset[str]:
+    """Words of the folder that the call is made in, and of the real names of the files that it may name: what the rules for paths
+    go by. Raises nothing."""
+    folder = call.get("cwd") or root
+    found: list[str] = []
+    if not _texts(call["input"], found):
+        return frozenset((ANY,))
+    out: set[str] = set()
+    for path in dict.fromkeys([folder, *(os.path.join(base, name) for name in found for base in (folder, root))]):
+        try:
+            out.update(runs(path), runs(os.path.realpath(path)))
+        except (OSError, ValueError):
+            return frozenset((ANY,))
+    return frozenset(out)
+
+
 def _texts(value: Any, out: list[str], depth: int = 0) -> bool:
     """Collect what may be a path; False where there is too much of it, or a form whose file is not told by a line of its own."""
     if isinstance(value, str):

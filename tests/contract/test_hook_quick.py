@@ -32,7 +32,7 @@ def test_certain_only_at_the_end_of_the_log(hooked: Any) -> None:
 
 
 def test_a_hint_a_label_or_a_rule_ends_the_certainty(hooked: Any) -> None:
-    """An open failure only where its words occur; a person's label and a policy rule always."""
+    """An open failure, a person's label and a policy rule, only where their words occur."""
     hooked.run(BUILD, ERROR)
     assert not _ask(hooked, "npm", "run", "build")
     assert _ask(hooked, "cargo", "test")
@@ -48,9 +48,35 @@ def test_a_hint_a_label_or_a_rule_ends_the_certainty(hooked: Any) -> None:
         append(
             hooked.place, [{"kind": "policy.changed", "at": hooked.now, "actor": actor, "causes": [], "data": data}], hooked.now
         )
-        assert _ask(hooked, "cargo") is certain
+        assert _ask(hooked, "rm", "a") is certain
+        assert _ask(hooked, "cargo")
     label = {"label": "protected", "target": "path", "pattern": "*.sql", "effect": "ask", "reason": "", "review_at": 0}
     append(hooked.place, [{"kind": "label.set", "at": hooked.now, "actor": actor, "causes": [], "data": label}], hooked.now)
+    path, home = str(hooked.home / "projections" / "gate.sqlite"), str(hooked.home)
+    edit = {"file_path": "src/app.ts", "old_string": "a", "new_string": "b"}
+    for tool, given_input, words, certain in (
+        ("Edit", edit, {"src", "app", "ts"}, True),
+        ("Edit", {**edit, "file_path": "db/one.sql"}, {"db", "one", "sql"}, False),
+        ("Edit", {**edit, "file_path": "$x=/one.sql"}, {"*"}, False),
+        ("Read", {"file_path": "db/one.sql"}, {"db", "one", "sql"}, True),
+        ("Bash", {"command": "cargo"}, {"cargo"}, False),  # a shell may write where no word says so
+    ):
+        found = nothing_objects(path, home, frozenset(words), "s", "", 7, tool=tool, tool_input=given_input)
+        assert found is certain, (tool, given_input)
+
+
+def test_more_rules_than_are_looked_at_are_no_answer(hooked: Any) -> None:
+    """Then the call is looked at, whatever its words."""
+    from projectmem_projections import quick
+
+    from projectmem.writing import append
+
+    actor = {"session": "", "agent": "", "harness": "", "model": "", "origin": "human"}
+    label = {"label": "protected", "target": "command", "pattern": "rm", "effect": "ask", "reason": "", "review_at": 0}
+    drafts = [{"kind": "label.set", "at": hooked.now, "actor": actor, "causes": [], "data": label}] * quick.RULES_MAX
+    append(hooked.place, drafts, hooked.now)
+    assert _ask(hooked, "cargo")
+    append(hooked.place, drafts[:1], hooked.now)
     assert not _ask(hooked, "cargo")
 
 
