@@ -24,6 +24,7 @@ WORDS_MAX = 32  # a query of so many different words counts as long
 #   length               number of different words of the query, on a logarithmic scale
 #   same_name, other_name, no_name   the query names an error: so does the document; it names another; it names none
 #   other_code           both give numbers of errors and share none (not weighed: `controller` never shows such a document)
+#   only_ran             the query is an error message, and the document a command that nobody said failed (vetoes too)
 #   other_world          both show ecosystems and share none
 #   path_same, path_other   the query is a path: the document names that file; it does not
 #   run_other            the query is a command: how far the document's command is from it, UNIT for another one or none
@@ -86,7 +87,7 @@ def features(asked: Asked, text: str, searched: str, score: int, rarity: int, co
     text      as it was recorded;  searched: with what it means in words;  score, rarity, cover: of `lexical.Query.finish`
     """
     table = frozenset(lexical.tokens(searched))
-    out = dict.fromkeys((*WORDY, "other_code"), 0)
+    out = dict.fromkeys((*WORDY, "other_code", "only_ran"), 0)
     out.update(lexical=score, rarity=rarity, cover=cover, length=asked.length)
     told = structure.of(text)
     _structural(asked, told, table, out)
@@ -103,12 +104,20 @@ def _structural(asked: Asked, document: Structure, table: frozenset[str], out: d
     if query.ecosystems and document.ecosystems and not query.ecosystems & document.ecosystems:
         out["other_world"] = UNIT
     if query.kind == "path":
-        out["path_same" if query.files & document.files else "path_other"] = UNIT
+        same = any(_one_file(a, b) for a in query.paths for b in document.paths)
+        out["path_same" if same else "path_other"] = UNIT
     if query.kind == "command":
         out["run_other"] = UNIT - _run(query, document)
     if query.kind == "error":
         out["is_error"] = UNIT
+        out["only_ran"] = UNIT if document.kind == "command" and not document.failed else 0
         out["told_error"] = UNIT * sum(token in table for token in asked.message) // (len(asked.message) or 1)
+
+
+def _one_file(a: str, b: str) -> bool:
+    """Whether two paths can be of one file: the shorter one ends the longer one."""
+    short, long = sorted((a, b), key=len)
+    return f"/{long}".endswith(f"/{short}")
 
 
 def _run(query: Structure, document: Structure) -> int:

@@ -195,8 +195,11 @@ class Glance:
             found = self._counts[text] = lexical.counts(text)
         return found
 
-    def candidates(self, query: str, reader: Scope, now: int) -> list[Candidate]:
-        """Lexical candidates: at most POOL of the corpus and every matching one of the tail, best first, then by id."""
+    def candidates(self, query: str, reader: Scope, now: int, look: bool = True) -> list[Candidate]:
+        """Lexical candidates: at most POOL of the corpus and every matching one of the tail, best first, then by id.
+
+        look  whether the nearest are looked at closely; it changes nothing in what is found
+        """
         words = [] if reader.empty else lexical.query_tokens(query)
         stored = corpora.unpack(self.corpus.postings(words)) if self.corpus else {}
         counted = [self._counted(d.searched) for d in self.newer]
@@ -213,7 +216,8 @@ class Glance:
             worded = weighed.text(one, mean)
             if worded[0] and admits(reader, document.scope) and not 0 < document.expires_at <= now:
                 found.append(Candidate(document, None, *worded))
-        return looked_at(query, weighed, sorted(found, key=lambda c: (-c.similarity, c.document.id)))
+        found.sort(key=lambda c: (-c.similarity, c.document.id))
+        return looked_at(query, weighed, found) if look else found
 
 
 def looked_at(query: str, words: lexical.Query, found: list[Candidate]) -> list[Candidate]:

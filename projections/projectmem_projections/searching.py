@@ -61,11 +61,14 @@ class Search:
         """Candidates whatever their scope and age: for measuring a store as a whole, never shown to anybody."""
         return self._found(query, None, 0)
 
-    def candidates(self, query: str, reader: Scope, now: int) -> list[Candidate]:
-        """At most FETCHED documents of the corpus and all matching ones of the tail, by falling similarity, then id."""
-        return [] if reader.empty or not query.strip() else self._found(query, reader, now)
+    def candidates(self, query: str, reader: Scope, now: int, look: bool = True) -> list[Candidate]:
+        """At most FETCHED documents of the corpus and all matching ones of the tail, by falling similarity, then id.
 
-    def _found(self, query: str, reader: Scope | None, now: int) -> list[Candidate]:
+        look  whether the nearest are looked at closely, as whoever shows them needs; it changes nothing in what is found
+        """
+        return [] if reader.empty or not query.strip() else self._found(query, reader, now, look)
+
+    def _found(self, query: str, reader: Scope | None, now: int, look: bool = True) -> list[Candidate]:
         vector = self._embed(query)
         words = lexical.query_tokens(query)
         stored = self.corpus.postings(words) if self.corpus else {}
@@ -77,7 +80,7 @@ class Search:
         weighed = lexical.Query(words, having, self.count)
         found = self._in_corpus(weighed, stored, vector, reader, now) + self._in_tail(weighed, vector, reader, now)
         found.sort(key=lambda c: (-c.similarity, c.document.id))
-        return self._aligned(query, looked_at(query, weighed, found))
+        return self._aligned(query, looked_at(query, weighed, found)) if look else found
 
     def _aligned(self, query: str, found: list[Candidate]) -> list[Candidate]:
         """The candidates with the features that need vectors, where they have a cosine."""

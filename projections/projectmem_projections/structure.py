@@ -112,6 +112,7 @@ def _re(name: str) -> re.Pattern[str]:
 class Structure(Value):
     """What a text names.
 
+    failed      whether it is told of a command that it failed
     codes       numbers of errors: `[Errno 98]`, `exit code 137`, `502 Bad Gateway`
     kind        one of KINDS;  names: errors, in lower case without their module (`connectionerror`, `ts2307`)
     ecosystems, platforms   that its words show
@@ -123,6 +124,7 @@ class Structure(Value):
     __slots__ = (
         "codes",
         "ecosystems",
+        "failed",
         "files",
         "frameworks",
         "kind",
@@ -148,7 +150,9 @@ class Structure(Value):
         options: Iterable[str] = (),
         words: Iterable[str] = (),
         codes: Iterable[str] = (),
+        failed: bool = False,
     ) -> None:
+        self.failed = failed
         self.codes = frozenset(codes)
         self.kind, self.names, self.program = kind, frozenset(names), program
         self.ecosystems, self.platforms = frozenset(ecosystems), frozenset(platforms)
@@ -176,7 +180,7 @@ def of(text: str) -> Structure:
     if kind != "command" and not failed:
         program, operands, options = "", [], []
     shown = _shown(words, _PLATFORMS)
-    return Structure(kind, names, ecosystems(words, paths), shown, paths, program, operands, options, words, codes)
+    return Structure(kind, names, ecosystems(words, paths), shown, paths, program, operands, options, words, codes, bool(failed))
 
 
 def compatibility(query: Structure, document: Structure) -> dict[str, int]:

@@ -29,7 +29,7 @@ CLOSE = ("none_close", "none_sibling")  # those written against one document: of
 CLOSE_PERMILLE = {True: 80, False: 100}  # with vectors, by words alone
 KEPT_PERCENT = 97  # a kind's own floor may go up as long as it keeps so many of its right answers
 NOTHING = -10_000  # score of a question that nothing came near
-PER_TENFOLD = {True: 250, False: 500}  # with vectors, by words alone: thousandths of a logit
+PER_TENFOLD = {True: 250, False: 250}  # with vectors, by words alone: thousandths of a logit
 
 
 class Top:

@@ -39,7 +39,8 @@ def made_up(count: int) -> list[tuple[str, str]]:
 
 
 def recorded(paths: list[Path], count: int) -> list[tuple[str, str]]:
-    """(id, text) from recorded tool calls (`steps/*.jsonl.gz`): the call and the head of what it said, different ones only.
+    """(id, text) of so many memories: recorded tool calls (`steps/*.jsonl.gz`), different ones only, each with the head of what
+    it said where it failed; made-up ones where those are too few.
 
     Raises BadInputError for a file that cannot be read.
     """
@@ -49,7 +50,8 @@ def recorded(paths: list[Path], count: int) -> list[tuple[str, str]]:
             seen.setdefault(text)
             if len(seen) >= count:
                 break
-    return [(f"z{i:07d}", text) for i, text in enumerate(seen)]
+    taken = [(f"y{i:07d}", text) for i, text in enumerate(seen)]
+    return [*taken, *made_up(count - len(taken))]
 
 
 def _calls(path: Path) -> Iterator[str]:
@@ -58,8 +60,11 @@ def _calls(path: Path) -> Iterator[str]:
             for line in file:
                 row = json.loads(line)
                 head = " ".join(str(row.get("output_excerpt") or "").split())[:120]
-                text = " ".join(str(row.get("input") or "").split())[:160]
+                given = row.get("input") or ""
+                if isinstance(given, dict):
+                    given = given.get("command") or given.get("cmd") or given
+                text = " ".join(str(given).split())[:160]
                 if row.get("kind") == "shell" and len(text) > 8:
-                    yield f"{text}: {head}" if row.get("is_error") and head else text
+                    yield f"{text} failed ({row.get('error_kind') or 'exit'}): {head}" if row.get("is_error") and head else text
     except (OSError, ValueError, AttributeError, EOFError) as error:
         raise BadInputError(f"{path} cannot be read as recorded calls ({error})") from error

@@ -160,9 +160,12 @@ def growth(
 ) -> list[dict[str, object]]:
     """The same questions in a store that grows: `sizes` are numbers of documents, the set's own included.
 
-    Each store measures its own background, as a generation does when it is built, and the floor rises with it.
+    Each store measures its own background, as a generation does when it is built, and the floor rises with it. `false` are the
+    unanswerable questions that were shown something, `sure` those of them that were shown a document of the set: another one
+    was not labelled and may be a right answer.
     """
     out: list[dict[str, object]] = []
+    own = {id_ for id_, _ in one.documents}
     for size in sizes:
         more = filler[: max(0, size - len(one.documents))]
         asked = collect([one], embedder, more)
@@ -173,5 +176,7 @@ def growth(
         found = outcomes(asked, [model] * len(asked))
         figures = score(found["controller"], "controller")
         plain = score(found["top_k"], "top_k")
-        out.append({"documents": asked[0].documents, "background": rise, "controller": figures, "top_k": plain})
+        none = [o.shown[:1] for o in found["controller"] if not o.query.relevant]
+        counted = {"false": share(sum(map(bool, none)), len(none)), "sure": share(sum(s[0] in own for s in none if s), len(none))}
+        out.append({"documents": asked[0].documents, "background": rise, "controller": figures, "top_k": plain, **counted})
     return out

@@ -40,13 +40,14 @@ def methods(reports: dict[str, dict[str, Any]]) -> list[str]:
 
 def growths(found: dict[str, list[dict[str, Any]]]) -> list[str]:
     """One row per space and size of the store."""
-    head = "| space | documents | right | wrong | " + " | ".join(STRATA) + " | top-k right |"
+    head = "| space | documents | right | wrong | " + " | ".join(STRATA) + " | false | surely | top-k right |"
     rows = [head, "|" + "---|" * (head.count("|") - 1)]
     for space, sizes in found.items():
         for one in sizes:
             f = one["controller"]
             cells = [space, f"{one['documents']:,}", share(f["right"], interval=True), share(f["wrong"])]
-            cells += [count(f["injected"].get(s)) for s in STRATA] + [share(one["top_k"]["right"])]
+            cells += [count(f["injected"].get(s)) for s in STRATA]
+            cells += [share(one["false"], interval=True), count(one["sure"]), share(one["top_k"]["right"])]
             rows.append("| " + " | ".join(cells) + " |")
     return rows
 

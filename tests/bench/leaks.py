@@ -1,6 +1,6 @@
-"""A nightly: a million random questions by readers of every scope, and how many saw something from elsewhere.
+"""A nightly: a million random questions by readers of every scope, and how many saw something from elsewhere, or dead.
 
-`python -m tests.bench.leaks [N]`
+`python -m tests.bench.leaks [N]`: each is asked of both engines, words with vectors and the hook's words alone.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from projectmem_projections import corpus as corpora
 from projectmem_projections import embed, vectors
 from projectmem_projections.corpus import Corpus
 from projectmem_projections.documents import Document, Facts
+from projectmem_projections.glance import Glance
 from projectmem_projections.scope import Scope
 from projectmem_projections.searching import Search
 from projectmem_projections.vectors import Vectors
@@ -49,21 +50,25 @@ def one_round(chance: random.Random, questions: int) -> tuple[int, int]:
     tail.gone = {chance.choice(old).id, chance.choice(newer).id}
     embedder = embed.default()
     seen = leaks = 0
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as home:
         corpora.write(folder, old, {})
         encoded, known = embedder.encode([d.searched for d in old])
         vectors.write(folder, [d.id for d, k in zip(old, known, strict=True) if k], encoded[known], embedder, {})
-        corpus = Corpus(folder)
-        search = Search(corpus, Vectors(folder, embedder, {}), embedder, tail)
+        corpus, glance = Corpus(folder), Glance(home, folder)
+        glance.take_tail(tail)
+        engines = (Search(corpus, Vectors(folder, embedder, {}), embedder, tail), glance)
         for _ in range(questions):
             reader = scope()
             words = chance.choice(made).split()
-            for found in search.candidates(" ".join(chance.sample(words, min(3, len(words)))), reader, NOW):
-                document = found.document
-                seen += 1
-                dead = document.id in tail.gone or 0 < document.expires_at <= NOW
-                leaks += dead or not may_see(reader, document.scope)
+            query = " ".join(chance.sample(words, min(3, len(words))))
+            for engine in engines:
+                for found in engine.candidates(query, reader, NOW, look=False):
+                    document = found.document
+                    seen += 1
+                    dead = document.id in tail.gone or 0 < document.expires_at <= NOW
+                    leaks += dead or not may_see(reader, document.scope)
         corpus.close()
+        glance.close()
     return seen, leaks
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import random
 import tempfile
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from projectmem_projections import corpus as corpora
@@ -15,6 +17,8 @@ from projectmem_projections.glance import Glance
 from projectmem_projections.scope import Scope, admits
 from projectmem_projections.searching import Search
 from projectmem_projections.vectors import Vectors
+
+from tests.bench import leaks
 
 NOW = 1_800_000_000_000_000
 WORDS = ("redis", "connection", "refused", "install", "build", "データベース", "timeout", "login", "page", "x1")
@@ -83,6 +87,15 @@ def test_the_light_search_and_the_full_one_without_vectors_agree(
         corpus.close()
         glance.close()
     assert light == full
+
+
+def test_random_questions_of_readers_of_every_scope_leak_nothing_and_a_leak_would_show(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small share of what the nightly asks."""
+    seen, leaked = leaks.one_round(random.Random(5), 200)
+    assert seen > 200
+    assert leaked == 0
+    monkeypatch.setattr(leaks, "may_see", lambda reader, item: reader == item)
+    assert leaks.one_round(random.Random(5), 200)[1] > 0
 
 
 @given(scopes, scopes)

@@ -171,3 +171,19 @@ def test_text_that_reads_like_an_instruction_is_flagged(text: str) -> None:
 )
 def test_plain_engineering_notes_are_not(text: str) -> None:
     assert not instructs(text)
+
+
+def test_a_command_that_merely_ran_answers_no_error_and_one_that_failed_may() -> None:
+    error = "Error: fixture called directly"
+    assert features(error, "grep -rn fixture src")["only_ran"] == UNIT
+    assert features(error, "pytest src failed (test): Error: fixture called directly")["only_ran"] == 0
+    assert features(error, "the fixture was called directly")["only_ran"] == 0
+    assert features("grep -n fixture src", "grep -rn fixture src")["only_ran"] == 0
+
+
+def test_a_path_is_another_of_the_same_name_unless_the_shorter_one_ends_the_longer_one() -> None:
+    assert features("src/app/logging.py", "src/pytest/logging.py - plugin")["path_other"] == UNIT
+    assert features("app/logging.py", "src/app/logging.py - set up")["path_same"] == UNIT
+    assert features("/home/dev/src/app/logging.py", "src/app/logging.py - set up")["path_same"] == UNIT
+    assert features("logging.py", "src/app/logging.py - set up")["path_same"] == UNIT
+    assert features("src/app/my_logging.py", "logging.py - set up")["path_other"] == UNIT
