@@ -262,7 +262,7 @@ def _toolchain(name: str, sub: str, flags: list[str]) -> Pairs | None:
             sub, []
         )
     if name == "go":
-        own = {"build": [("build", "go build")], "generate": [("build", "go generate")], "run": [("any", "go run")]}
+        own = {"build": [("build", "go build")], "generate": [("any", "go generate")], "run": [("any", "go run")]}
         return own.get(sub, [("edit", "")] if sub in ("fmt", "fix") else [("build", "go clean")] if sub == "clean" else [])
     if name in ("dotnet", "mix", "swift", "flutter", "dart", "zig", "bazel", "sbt", "lein", "stack", "cabal", "rails", "forge"):
         return [] if sub in ("test", "analyze", "lint", "check") else [("build", f"{name} build")] if sub == "build" else None
@@ -306,15 +306,26 @@ def _transfer(built: Built, *, roots_free: str, flags: list[str]) -> Pairs:
     name = roots_free
     argv = built.command.argv
     out: Pairs = []
-    for i, word in enumerate(argv[:-1]):
-        if word in ("-o", "--output", "-O") and is_static(argv[i + 1]) and argv[i + 1] not in ("-", "/dev/null"):
-            out.append(("edit", built.seen(argv[i + 1]) if word != "-O" or name == "wget" else ""))
+    for i, word in enumerate(argv[1:], 1):
+        bundle = word[1:] if word[:1] == "-" and word[1:2] != "-" else ""
+        if name == "curl" and ("O" in bundle or word == "--remote-name"):
+            out += [("edit", built.seen(base)) for url in argv[1:] if (base := _last_of_url(url))] or [("edit", "")]
+        elif word == "--output" or (bundle[-1:] == "o" if name == "curl" else word in ("-O", "-o")):
+            target = argv[i + 1] if i + 1 < len(argv) else ""
+            if is_static(target) and target not in ("", "-", "/dev/null"):
+                out.append(("edit", built.seen(target)))
     sends = ("--request", "--data", "--form", "--json", "--data-raw", "--data-binary", "--data-urlencode", "--upload-file")
     if name in ("scp", "sftp", "http") or (name == "curl" and any(o in flags for o in sends)):
         out.append(("remote", name))
     if name == "wget" and not out:
         out.append(("edit", ""))
     return out
+
+
+def _last_of_url(word: str) -> str:
+    """The name under which a file is kept that is fetched from there, "" for what is no address with a name."""
+    rest = word.partition("://")[2].partition("?")[0].partition("#")[0]
+    return rest.rpartition("/")[2] if is_static(word) else ""
 
 
 def _containers(name: str, sub: str, subs: list[str], operands: list[str]) -> Pairs:

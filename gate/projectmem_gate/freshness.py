@@ -149,7 +149,9 @@ def _facts(record: Record, facts: Mapping[str, Any], session: str) -> tuple[str,
     named = [p for p in facts.get("changed_files") or () if isinstance(p, str)]
     workspace = cls in WORKSPACE
     if workspace and head == CHANGED:
-        return CHANGED, "HEAD moved"
+        if not _only_committed(record, facts):
+            return CHANGED, "HEAD moved"
+        head = SAME
     if deps == CHANGED and cls not in ("edit-mismatch", "network", "lock", "auth"):
         return CHANGED, "a lock file or manifest changed"
     if files == CHANGED and cls not in ("network",) and (not named or any(matters(record, ("edit", p, 0)) for p in named)):
@@ -176,6 +178,16 @@ def _facts(record: Record, facts: Mapping[str, Any], session: str) -> tuple[str,
     if cls == "edit-mismatch" and "are exactly the same" in record.sig:
         return SAME, "the edit changes nothing, whatever the file holds"
     return SAME, _UNCHANGED.get(cls, "no relevant change is known since")
+
+
+def _only_committed(record: Record, facts: Mapping[str, Any]) -> bool:
+    """Did HEAD move by a commit on record, while no file of the work tree was written since? Then what is tested or built is the
+    same. Only where all files were looked at, and not for what asks git itself."""
+    if type(record.facts.get("written")) is not int or "sources" in facts or facts.get("here") == "elsewhere":
+        return False
+    if any(facts.get(k) != SAME for k in ("files", "deps")) or "git " in record.text or names_own_program(record):
+        return False
+    return any(kind == "git" and subject == "commit" for kind, subject, _ in each_change(facts, record.at))
 
 
 _COMPARED = {

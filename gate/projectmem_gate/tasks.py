@@ -20,6 +20,8 @@ _VERIFY = names(
     """
 )
 _BUILD = names("build compile codegen generate bundle gen proto prebuild package dist docs html assets")
+# Builds that put down sources, for tests and compilers to read.
+_GENERATES = names("codegen generate gen proto prebuild")
 _FORMAT = names("fmt format fix prettier")
 _BUILT_IN = ("start", "exec", "publish", "create", "init", "deploy", "dev", "serve", "preview")
 
@@ -35,6 +37,12 @@ def kind(task: str) -> str:
     if any(p in _VERIFY or p.startswith(("test", "lint", "typecheck")) for p in pieces) or "type-check" in task:
         return VERIFY
     return BUILD if any(p in _BUILD for p in pieces) else ANY
+
+
+def generates(task: str) -> bool:
+    """Is it named for making sources?"""
+    pieces = "".join(c if c.isalnum() else " " for c in task.lower()).split()
+    return kind(task) == BUILD and any(p in _GENERATES for p in pieces)
 
 
 def named(name: str, subs: list[str], operands: list[str]) -> list[str] | None:
@@ -57,7 +65,7 @@ def effects(name: str, subs: list[str], operands: list[str]) -> list[tuple[str, 
         return None
     family = f"{name} {' '.join(tasks)}"[:80].strip()
     kinds = {kind(t) for t in tasks} or {ANY}
-    if ANY in kinds:
+    if ANY in kinds or any(generates(t) for t in tasks):
         return [("any", family)]
     out = [("edit", "")] if FORMAT in kinds else []
     return [*out, ("build", family)] if BUILD in kinds else out

@@ -126,7 +126,7 @@ class Disk:
         """FACTS at a failure of `action`, which said `output`; `edited` are root-relative paths edited lately, `tools` and
         `variables` names of programs and of environment variables. `git`: the repository's own files matter to it."""
         root = self.place.root
-        deps = _dep_paths(root, action.cwd)
+        deps = _dep_paths(root, dict.fromkeys((".", action.cwd, *_folders(action))))
         named = [p for part in action.parts for p in part.paths]
         seen = dict.fromkeys(named)
         seen.update(dict.fromkeys(missing_in(output, root, action.cwd)))
@@ -277,10 +277,17 @@ def _is_sha(text: str) -> bool:
     return len(text) in (40, 64) and all(c in "0123456789abcdef" for c in text)
 
 
-def _dep_paths(root: str, cwd: str) -> list[str]:
-    """Root-relative manifests, lock files and install marks that exist in the root and in the call's folder."""
+def _folders(action: Action) -> list[str]:
+    """The folders that a call goes to itself: `cd packages/api && npm test`."""
+    texts = [part.text for part in action.parts if part.kind == "sh" and not part.trivial]
+    notes = [text.partition("  # in ")[2].partition(",")[0] for text in texts]
+    return [note for note in notes if note and note[:1] not in ("?", "~")]
+
+
+def _dep_paths(root: str, folders: Iterable[str]) -> list[str]:
+    """Root-relative manifests, lock files and install marks that exist in these folders."""
     found: list[str] = []
-    for folder in dict.fromkeys((".", cwd)):
+    for folder in folders:
         prefix = "" if folder in (".", "") else folder.rstrip("/") + "/"
         try:
             names = sorted(MANIFESTS.intersection(os.listdir(os.path.join(root, folder))))

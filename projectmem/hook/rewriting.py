@@ -82,20 +82,23 @@ def _copy(part: Part, **other: Any) -> Part:
 
 def _forms(texts: Texts, named: Callable[[str, dict[str, Any]], Action]) -> list[tuple[Part, ...]]:
     """The ways to say what becomes of the files: as one hunk each, as several, as a write."""
-    forms: list[list[dict[str, Any]]] = [[], [], [], []]
-    for path, (before, after) in texts.items():
-        whole = {"file_path": path, "old_string": before, "new_string": after}
-        forms[0].append(whole)
-        for form, below in ((forms[1], False), (forms[2], True)):
-            found = hunks(before, after, below=below)
-            form += [{"file_path": path, "old_string": old, "new_string": new} for old, new in found]
-        forms[3].append({"file_path": path, "content": after})
+    whole = [(path, before, after) for path, (before, after) in texts.items()]
+    forms = [whole]
+    forms += [
+        [(path, old, new) for path, before, after in whole for old, new in hunks(before, after, beside)]
+        for beside in ("above", "below", "nothing")
+    ]
     out: dict[tuple[str, ...], tuple[Part, ...]] = {}
-    for i, form in enumerate(forms):
-        parts = [_copy(part, kind=DERIVED) for given in form for part in named("Write" if i == 3 else "Edit", given).parts]
-        if parts:
-            out.setdefault(tuple(p.key for p in parts), tuple(parts))
+    for form in forms:
+        edits = [named("Edit", {"file_path": path, "old_string": old, "new_string": new}) for path, old, new in form]
+        _keep(out, [part for action in edits for part in action.parts])
+    _keep(out, [part for path, _, after in whole for part in named("Write", {"file_path": path, "content": after}).parts])
     return list(out.values())
+
+
+def _keep(out: dict[tuple[str, ...], tuple[Part, ...]], parts: Sequence[Part]) -> None:
+    if parts:
+        out.setdefault(tuple(p.key for p in parts), tuple(_copy(p, kind=DERIVED) for p in parts))
 
 
 def _bare(old: str, new: str) -> tuple[str, str]:
@@ -108,9 +111,9 @@ def _bare(old: str, new: str) -> tuple[str, str]:
     return "\n".join(a), "\n".join(b)
 
 
-def hunks(before: str, after: str, *, below: bool = False) -> list[tuple[str, str]]:
-    """(old, new) lines of each place where two texts differ. Where lines only came or went, with the line above them, or
-    with that `below`. [] where they differ in too many places."""
+def hunks(before: str, after: str, beside: str = "above") -> list[tuple[str, str]]:
+    """(old, new) lines of each place where two texts differ. Where lines only came or went, with the line `above` or `below`
+    them, or with none (`nothing`). [] where they differ in too many places."""
     from difflib import SequenceMatcher
 
     a, b = before.split("\n"), after.split("\n")
@@ -118,10 +121,13 @@ def hunks(before: str, after: str, *, below: bool = False) -> list[tuple[str, st
     for tag, i, j, k, n in SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
         if tag == "equal":
             continue
-        if tag != "replace" and below:
+        if tag != "replace" and beside == "below":
             j, n = min(len(a), j + 1), min(len(b), n + 1)
-        elif tag != "replace" and i and k:
+        elif tag != "replace" and beside == "above" and i and k:
             i, k = i - 1, k - 1
+        elif tag == "delete" and beside == "nothing":
+            out.append(("\n".join([*a[i:j], ""]), ""))
+            continue
         out.append(("\n".join(a[i:j]), "\n".join(b[k:n])))
     return out if len(out) <= HUNKS_MAX else []
 
