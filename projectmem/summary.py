@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from projectmem_projections.documents import FAILS_KEPT
 from projectmem_projections.glance import Glance, current
+from projectmem_projections.utility import memory
 
 from projectmem import ranking, render
 
@@ -47,19 +48,22 @@ def session_summary(
     budget_tokens: int = BUDGET_TOKENS,
     generation: str | None = None,
     verdict: Callable[[str], str] | None = None,
+    known_to: str = "",
 ) -> str:
     """The block for the start of a session, at most `budget_tokens` by `render.tokens`; "" when there is nothing to say.
 
     scope  of the reader, an empty one gets nothing;  nonce: unguessable, new for each block
     generation  folder of the recall generation to read, by default the one in use
     verdict  what the gate says to an action key, "" for nothing (standing.Judge); without it only the log is asked
+    known_to session that goes on with all that it has read: what it was shown is left out
     """
     glance = Glance(home, generation or current(home))
     try:
+        shown = glance.experience().shown(known_to) if known_to else frozenset[str]()
         found = glance.newest([type_ for type_, _ in SECTIONS if type_ != "failure"], scope, now, EACH_MAX)
         found["failure"] = [d for d in standing_failures(glance, scope, now, EACH_MAX, verdict) if now - d.at <= LATELY]
         lines = {
-            type_: [line(d, now, glance.changed_at, verdict) for d in once(documents, lambda d: d.text)]
+            type_: [line(d, now, glance.changed_at, verdict) for d in once(_fresh(documents, shown), lambda d: d.text)]
             for type_, documents in found.items()
         }
     finally:
@@ -67,7 +71,7 @@ def session_summary(
     return compose(lines, glance.notes, nonce, budget_tokens)
 
 
-def of_place(place: Place, state: Any, *, now: int, nonce: str, budget_tokens: int = BUDGET_TOKENS) -> str:
+def of_place(place: Place, state: Any, *, now: int, nonce: str, budget_tokens: int = BUDGET_TOKENS, known_to: str = "") -> str:
     """`session_summary` of a project, judged by the gate over `state` (the snapshot, or the log folded in memory)."""
     from projectmem_projections.scope import Scope
 
@@ -75,7 +79,15 @@ def of_place(place: Place, state: Any, *, now: int, nonce: str, budget_tokens: i
 
     scope = Scope(place.project, worktree=place.worktree)
     judge = Judge(place, state, now)
-    return session_summary(place.home, now=now, scope=scope, nonce=nonce, budget_tokens=budget_tokens, verdict=judge.verdict)
+    verdict = judge.verdict
+    return session_summary(
+        place.home, now=now, scope=scope, nonce=nonce, budget_tokens=budget_tokens, verdict=verdict, known_to=known_to
+    )
+
+
+def _fresh(documents: Sequence[Document], shown: frozenset[str]) -> list[Document]:
+    """Those that a session was not shown yet."""
+    return [d for d in documents if not shown & {memory(d.id, d.type, d.key), render.short(d.id)}]
 
 
 def standing_failures(

@@ -13,7 +13,6 @@ from projectmem.cli import common
 from projectmem.cli.common import EXITS, Json, Root
 
 if TYPE_CHECKING:
-    from projectmem.answering import Answer
     from projectmem.place import Place
 
 
@@ -26,7 +25,7 @@ def recall(
     query: Annotated[str, typer.Argument(help="An error, a command, a file or a question.", show_default=False)],
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=20, help="At most so many items.")] = 5,
     budget: Annotated[int, typer.Option("--budget", min=50, max=10_000, help="At most so many tokens.")] = 400,
-    explain: Annotated[bool, typer.Option("--explain", help="Show every component of the decision.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Say why, for each memory that came near.")] = False,
     root: Root = "",
     as_json: Json = False,
 ) -> None:
@@ -57,30 +56,14 @@ def recall(
     for remark in found.notes:
         common.note(output.safe(remark))
     if explain:
-        for line in explained(found):
+        from projectmem.recall_words import explained
+
+        for line in explained(found, query, now):
             common.say(output.safe(line))
     if found.block:
         common.say(output.safe(found.block, lines=True))
     else:
         common.note(f"nothing relevant is recorded ({output.safe(found.why)})")
-
-
-def explained(found: Answer) -> list[str]:
-    """Every component of a decision, one line a document: what was shown (+), could have been (=), fell below the floor (-)."""
-    lines = []
-    if found.decision is not None:
-        d = found.decision
-        lines.append(f"{d.action}{' (learned)' if d.learned else ''}: {found.why}; state {d.state}")
-        lines.append("features: " + ", ".join(f"{name} {value}" for name, value in d.features.to_data().items()))
-    lines.append("floors: " + ", ".join(f"{space} {floor}" for space, floor in found.floors.items()))
-    shown = {r.document.id for r in found.items}
-    for ranked in [*found.above, *found.below]:
-        mark = "+" if ranked.document.id in shown else "=" if ranked.evidence >= ranked.floor else "-"
-        parts = {name: value for name, value in ranked.components().items() if name not in ("id", "type", "key", "features")}
-        lines.append(f"{mark} {ranked.document.type} {ranked.document.id[-8:]} {ranked.document.text[:60]}")
-        lines.append("    " + ", ".join(f"{name} {value}" for name, value in parts.items() if value is not None))
-        lines.append("    " + ", ".join(f"{name} {value}" for name, value in ranked.candidate.features.items() if value))
-    return lines
 
 
 def _micros() -> int:

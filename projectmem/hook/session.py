@@ -48,7 +48,8 @@ def start(place: Place, state: Snapshot, payload: Payload, now: int) -> Answer:
     from projectmem.hook import ahead
 
     ahead.soon(place)
-    text = summary(place, state, now)
+    going_on = data["source"] == "resume"  # its context still has what it was shown; after a compaction it has not
+    text = summary(place, state, now, payload.session if going_on else "")
     found: Answer = payload.adapter.context(payload.event, text)
     if found is not None:
         _append(place, payload, "recall.decided", profile(text), now, state)
@@ -108,11 +109,11 @@ def _background(payload: Payload, state: Snapshot) -> tuple[Call | None, dict[st
     return ended_background(payload, lambda call: state.pending_get(payload.session, call))
 
 
-def summary(place: Place, state: Snapshot, now: int) -> str:
-    """What the agent reads at the start of a session, "" where there is nothing to say. At most about 600 tokens."""
+def summary(place: Place, state: Snapshot, now: int, known_to: str = "") -> str:
+    """What the agent reads at the start of a session, "" where there is nothing (new) to say. At most about 600 tokens."""
     from projectmem.summary import of_place
 
-    return of_place(place, state, now=now, nonce=os.urandom(4).hex())
+    return of_place(place, state, now=now, nonce=os.urandom(4).hex(), known_to=known_to)
 
 
 def recalled(place: Place, state: Snapshot, payload: Payload, now: int) -> Answer:

@@ -82,6 +82,20 @@ def test_what_the_start_said_is_not_said_with_the_prompt(hooked: Any) -> None:
     assert surfaces == ["start", "prompt", "start"]
 
 
+def test_a_session_that_goes_on_is_told_only_what_is_new_to_it(hooked: Any) -> None:
+    """Resumed, its context still has what it was told; after a compaction it has not."""
+    remember(hooked)
+    assert "queue-up" in told(hooked.fire("SessionStart", "one", source="startup"))
+    assert told(hooked.fire("SessionStart", "one", source="resume")) == ""
+    hooked.now += 600 * 1_000_000  # a second hook of the same moment is another thing
+    remember(hooked, "the nightly build needs node 22 since the bundler was replaced")
+    again = told(hooked.fire("SessionStart", "one", source="resume"))
+    assert "node 22" in again
+    assert "queue-up" not in again
+    assert "queue-up" in told(hooked.fire("SessionStart", "one", source="compact"))
+    assert "queue-up" in told(hooked.fire("SessionStart", "two", source="resume"))
+
+
 def test_a_prompt_about_something_else_is_silence(hooked: Any) -> None:
     remember(hooked)
     assert told(hooked.fire("UserPromptSubmit", "one", prompt="please write a poem about autumn leaves")) == ""
