@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from projectmem_projections import structure, vectors
 from projectmem_projections.calibration import LEXICAL
+from projectmem_projections.corpus import CorpusError
 from projectmem_projections.recollection import Recollection, refresh
 from projectmem_projections.scope import Scope
 
@@ -48,16 +49,25 @@ def recall(
     scope    defaults to the log's own project;  memory: defaults to one opened for this question
     A generation that is missing, damaged or far behind is rebuilt after answering.
     """
-    memory = memory or Memory(home)
+    memory, told = memory or Memory(home), list[str]()
     if scope is None:
         from projectmem_logs.store import project_id
 
         scope = Scope(project_id(home))
-    answer = memory.recall(
-        query, scope, now=now, nonce=nonce, k=k, budget_tokens=budget_tokens, session=session, policy=policy, clock=clock
-    )
+    for last in (False, True):
+        try:
+            answer = memory.recall(
+                query, scope, now=now, nonce=nonce, k=k, budget_tokens=budget_tokens, session=session, policy=policy, clock=clock
+            )
+            break
+        except CorpusError as error:  # found while it was read, and put aside: now the log is asked
+            memory.close()
+            if last:
+                raise
+            told = [f"{error}".removesuffix("; ask again")]
     if memory.stale:
-        answer.notes.extend(memory.rebuild())
+        told += memory.rebuild()
+    answer.notes.extend(told)
     return answer
 
 
@@ -78,6 +88,12 @@ class Memory:
     def stale(self) -> bool:
         """Whether a new generation should be built."""
         return self._recollection is None or self._recollection.stale
+
+    def close(self) -> None:
+        """Let go of what is open; the next question opens what there is then."""
+        if self._recollection is not None:
+            self._recollection.close()
+        self._recollection = None
 
     def rebuild(self) -> list[str]:
         """Build and publish a generation; returns notes, never raises: the question has been answered already."""

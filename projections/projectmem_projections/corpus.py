@@ -1,7 +1,8 @@
 """The documents of a recall generation and their postings: one SQLite file, written once, read by anyone without a lock.
 
-On the hook's path for reading. Rows are numbered from 0 by (at, id). Layout: `meta` (name, value), `doc` (row, id, type, at,
-key, body as JSON), `post` (token, rows as little-endian uint32, impacts as little-endian uint16).
+On the hook's path for reading. Rows are numbered from 0 by (at, id). Layout: `meta` (name, value), `doc` (row, id, type, at, key,
+body: its CRC-32 in eight hexadecimal digits and then JSON), `post` (token, rows as little-endian uint32, impacts as little-endian
+uint16).
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import json
 import os
 import struct
 
-from projectmem_projections import glosses, lexical
+from projectmem_projections import glosses, lexical, published
 from projectmem_projections.documents import Document
 from projectmem_projections.errors import ProjectionError
 from projectmem_projections.scope import Scope
@@ -24,8 +25,9 @@ if TYPE_CHECKING:
 
     from projectmem_projections.following import Position
 
-SCHEMA = "3"
+SCHEMA = "4"
 FILE = "corpus.sqlite"
+CHECK = 8  # characters in front of a body
 _TABLES = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE doc (row INTEGER PRIMARY KEY, id TEXT NOT NULL, type TEXT NOT NULL, at INTEGER NOT NULL, key TEXT NOT NULL,
@@ -117,9 +119,13 @@ def write(
 
 
 class Corpus:
-    """An open corpus, read-only. Raises CorpusError when the file cannot be used."""
+    """An open corpus, read-only. Raises CorpusError when the file cannot be used.
+
+    One that turns out damaged while it is read is put aside: the next question is answered from the log and builds a new one.
+    """
 
     def __init__(self, folder: str) -> None:
+        self._folder = folder
         path = os.path.join(folder, FILE)
         if not os.path.isfile(path):
             raise CorpusError(f"no recall corpus at {path}")
@@ -151,8 +157,13 @@ class Corpus:
             if state:
                 found.add_state(state)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise CorpusError(f"the recall corpus is damaged ({error})") from error
+            raise self.damaged(error) from error
         return found
+
+    def damaged(self, error: Exception | str) -> CorpusError:
+        """Put this generation aside; the error to raise."""
+        published.disown(self._folder)
+        return CorpusError(f"the recall corpus is damaged ({error}): it is put aside and built anew from the log; ask again")
 
     def close(self) -> None:
         """Let go of the file."""
@@ -169,6 +180,8 @@ class Corpus:
         for row in rows:
             for (body,) in self._execute("SELECT body FROM doc WHERE row = ?", row):
                 out[row] = self._document(body)
+            if row not in out:
+                raise self.damaged(f"document {row} is gone")
         return out
 
     def newest(self, type: str, limit: int) -> list[tuple[int, Document]]:
@@ -186,7 +199,10 @@ class Corpus:
 
     def ids(self) -> list[str]:
         """The id of every row, in order."""
-        return [id_ for (id_,) in self._execute("SELECT id FROM doc ORDER BY row")]
+        found = [id_ for (id_,) in self._execute("SELECT id FROM doc ORDER BY row")]
+        if len(found) != self.count:
+            raise self.damaged(f"{self.count - len(found)} of {self.count} documents are gone")
+        return found
 
     def postings(self, tokens: Iterable[str]) -> dict[str, tuple[bytes, bytes]]:
         """Token -> (rows, impacts) as stored; tokens that no document has are absent."""
@@ -200,14 +216,16 @@ class Corpus:
         try:
             return self._db.execute(query, values).fetchall()
         except sqlite3.Error as error:
-            raise CorpusError(f"the recall corpus is damaged ({error})") from error
+            raise self.damaged(error) from error
 
     def _document(self, body: str) -> Document:
         try:
-            fields = json.loads(body)
+            if body[:CHECK] != _check(body[CHECK:]):
+                raise ValueError("a document is not as it was written")
+            fields = json.loads(body[CHECK:])
             return Document(**{**fields, "scope": self.scopes[fields["scope"]], "causes": tuple(fields["causes"])})
         except (ValueError, KeyError, TypeError, IndexError) as error:
-            raise CorpusError(f"the recall corpus is damaged ({error})") from error
+            raise self.damaged(error) from error
 
 
 def unpack(postings: Mapping[str, tuple[bytes, bytes]]) -> dict[str, tuple[tuple[int, ...], tuple[int, ...]]]:
@@ -220,4 +238,11 @@ def unpack(postings: Mapping[str, tuple[bytes, bytes]]) -> dict[str, tuple[tuple
 
 def _body(document: Document, scope: int) -> str:
     fields = {name: getattr(document, name) for name in _FIELDS}
-    return json.dumps({**fields, "scope": scope}, ensure_ascii=False, sort_keys=True)
+    text = json.dumps({**fields, "scope": scope}, ensure_ascii=False, sort_keys=True)
+    return _check(text) + text
+
+
+def _check(text: str) -> str:
+    from zlib import crc32  # only where a document is read or written
+
+    return f"{crc32(text.encode()):08x}"

@@ -79,6 +79,16 @@ def discard(folder: str) -> None:
             files.unlock(lock)
 
 
+def disown(target: str) -> None:
+    """Stop pointing to a generation that turned out damaged: the next reader takes the log and builds anew. Best effort."""
+    folder = os.path.dirname(target)
+    try:
+        if current(folder) == target:
+            files.remove(os.path.join(folder, POINTER))
+    except OSError:
+        pass
+
+
 def generations(folder: str) -> list[str]:
     """Names of the generations there are, oldest first."""
     return [n for n in files.names(folder) if n.startswith(PREFIX) and n[len(PREFIX) :].isdigit()]

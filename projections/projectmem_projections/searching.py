@@ -35,6 +35,8 @@ class Search:
             self._expires: NDArray[np.int64] = np.frombuffer(corpus.expiry_bytes, "<i8")
         if corpus is not None and vectors is not None:
             row_of = {id_: row for row, id_ in enumerate(corpus.ids())}
+            if not row_of.keys() >= set(vectors.ids):
+                raise corpus.damaged("the index has documents that the corpus has not")
             self._corpus_row: NDArray[np.int64] = np.array([row_of[id_] for id_ in vectors.ids], np.int64)
             self._vector_row = {int(row): number for number, row in enumerate(self._corpus_row)}
         self.take_tail(tail)
@@ -168,8 +170,11 @@ class Search:
         postings = []
         for token, weight in query.weights.items():
             if token in stored:
-                rows = np.frombuffer(stored[token][0], "<u4")
-                sums[rows] += weight * np.frombuffer(stored[token][1], "<u2").astype(np.int64)
+                try:
+                    rows = np.frombuffer(stored[token][0], "<u4")
+                    sums[rows] += weight * np.frombuffer(stored[token][1], "<u2").astype(np.int64)
+                except (IndexError, ValueError) as error:  # rows that there are not, or a torn column
+                    raise self.corpus.damaged(error) from None
                 postings.append((weight, rows))
         sums[~allowed] = 0
         positive = np.flatnonzero(sums)
