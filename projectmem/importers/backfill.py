@@ -13,8 +13,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import orjson
+from projectmem_gate import verifiers
 from projectmem_gate.identify import identify
+from projectmem_gate.model import OK, Action, Outcome
 from projectmem_gate.moves import renames
+from projectmem_gate.outcome import covers_exit
 from projectmem_logs.canonical import sanitize
 from projectmem_projections.errors import ProjectionError
 
@@ -32,6 +36,7 @@ Reader = Callable[[Path, Counts], Iterator[Call]]
 Sources = Sequence[tuple[Path, Reader]]
 BATCH_EVENTS = 1_000
 RESOLVED = 100_000  # paths whose real names are kept
+KEPT_ACTIONS, SHORT = 4_096, 2_000  # actions that are kept, of inputs of at most so many bytes
 BATCH_CHARS = 4 << 20  # of inputs: what is derived from one is a few times as long, and a batch of the log ends at 32 MiB
 SHAPES = (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError, OverflowError, sqlite3.Error, OSError)
 
@@ -70,10 +75,9 @@ class _Backfill:
     """One run: what is known, what was read, and the batch that is not written yet."""
 
     def __init__(self, place: Place, earlier: Earlier, now: int) -> None:
-        self.place, self.earlier, self.now = place, earlier, now
+        self.place, self.now, self.drafts_of = place, now, _Drafts(earlier)
         self.counts, self.owner, self.erased = Counts(), _Owner(place), Erased(place)
         self.known, self.observed = _recorded(place)
-        self.resolve = lru_cache(RESOLVED)(os.path.realpath)  # for one run: nobody moves a folder while it lasts
         self.sessions: set[str] = set()
         self.drafts: list[dict[str, Any]] = []
         self.chars = 0
@@ -105,7 +109,7 @@ class _Backfill:
             counts.known += 1
         else:
             self.known.add(call["call"])
-            draft = _draft(where, call, self.earlier, self.resolve)
+            draft = self.drafts_of.make(where, call)
             counts.recorded += 1
             counts.failed += draft["data"]["outcome"] == "failed"
             self.drafts.append(draft)
@@ -168,19 +172,57 @@ class Erased:
         return call_mark(redaction_key(self.home), call) in self.marks
 
 
-def _draft(place: Place, call: Call, earlier: Earlier, resolve: Callable[[str], str]) -> dict[str, Any]:
-    """The `action.finished` draft of one call, as the hook would have made it. Secrets go first: all that follows sees marks."""
-    redact, moved = redactor(place), earlier.moves(call["at"])
-    call["input"], call["output"] = redact.tree(call["input"]), redact.text(sanitize(call["output"]))
-    names = {**naming(place), "resolve": resolve, "renames": renames(moved) if moved else None}
-    sha = call.get("input_sha") or ""
-    action = identify(
-        call["tool"], call["input"], root=place.root, cwd=call["cwd"], harness=call["harness"], input_sha=sha, **names
-    )
-    outcome = seen_again(earlier, call, action, judged(call, action, {}))
-    draft = finished_draft(call, action, outcome, {}, at=call["at"], origin="import", source="backfill")
-    earlier.learn(draft)
-    return draft
+class _Drafts:
+    """Makes the `action.finished` draft of a call as the hook would have made it, without asking twice what it knows already."""
+
+    def __init__(self, earlier: Earlier) -> None:
+        self.earlier = earlier
+        self.resolve = lru_cache(RESOLVED)(os.path.realpath)  # for one run: nobody moves a folder while it lasts
+        self.actions: dict[tuple[Any, ...], Action] = {}
+
+    def make(self, place: Place, call: Call) -> dict[str, Any]:
+        """The draft, which later calls are compared with. Secrets go before anything is kept."""
+        redact = redactor(place)
+        call["input"] = redact.tree(call["input"])
+        action = self.action(place, call)
+        outcome = _plainly(call, action)
+        if outcome is None:
+            call["output"] = redact.text(sanitize(call["output"]))
+            outcome = seen_again(self.earlier, call, action, judged(call, action, {}))
+        draft = finished_draft(call, action, outcome, {}, at=call["at"], origin="import", source="backfill")
+        self.earlier.learn(draft)
+        return draft
+
+    def action(self, place: Place, call: Call) -> Action:
+        """What the call is. The same short input in the same folder is the same, as long as nothing was moved in between."""
+        moved, sha = self.earlier.moves(call["at"]), call.get("input_sha") or ""
+        asked = orjson.dumps(sanitize(call["input"]))
+        key = (place.root, call["cwd"], call["harness"], call["tool"], sha, asked, *moved)
+        found = self.actions.get(key) if len(asked) <= SHORT else None
+        if found is None:
+            names = {**naming(place), "resolve": self.resolve, "renames": renames(moved) if moved else None}
+            given = {"root": place.root, "cwd": call["cwd"], "harness": call["harness"], "input_sha": sha}
+            found = identify(call["tool"], call["input"], **given, **names)
+            if len(asked) <= SHORT:
+                if len(self.actions) >= KEPT_ACTIONS:
+                    self.actions.clear()
+                self.actions[key] = found
+        return found
+
+
+def _plainly(call: Call, action: Action) -> Outcome | None:
+    """The outcome of a call that went well and whose output says no more than that: nothing of it is kept, so no secret in it can
+    be. None where something of the output may have to be kept, or compared."""
+    if call["is_error"] or call["exit_code"] or call["error_kind"] or covers_exit(action):
+        return None
+    family = action.parts[-1].family if action.parts else ""
+    if verifiers.report(family, call["output"]) is not None:
+        return None
+    outcome = judged(call, action, {})
+    if outcome.outcome != OK or outcome.excerpt or outcome.signature:
+        return None
+    call["output"] = ""
+    return outcome
 
 
 class _Owner:

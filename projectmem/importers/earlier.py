@@ -13,7 +13,6 @@ from projectmem_gate import history, moves
 from projectmem_projections.fold import fold_event
 
 Entry = dict[str, Any]
-_PLAIN = ("read", "search", "fetch", "edit", "write")
 
 
 class Earlier:
@@ -49,8 +48,8 @@ class Earlier:
     def learn(self, draft: Mapping[str, Any]) -> None:
         """Take in the draft of a call that ended."""
         data = draft["data"]
-        if data["kind"] in _PLAIN and data["outcome"] == "ok" and data["key"] not in self._own:
-            return  # only what a shell ran, and what failed, is ever asked for
+        if data["outcome"] == "ok" and _moves_nothing(data) and not self._own.keys() & {data["key"], *_keys(data)}:
+            return  # only a failure is ever looked for, and a success that came behind it
         self._read += 1
         event = {**draft, "id": "", "stream": "import", "seq": self._read}
         for op in fold_event(event):
@@ -59,3 +58,11 @@ class Earlier:
             elif op[0] == "entry" and op[2]["t"] in ("fail", "ok"):
                 _, key, entry = op
                 self._own[key] = history.merge(self._own.get(key, ()), entry)
+
+
+def _keys(data: Mapping[str, Any]) -> set[str]:
+    return {str(part.get("key")) for part in data["parts"]}
+
+
+def _moves_nothing(data: Mapping[str, Any]) -> bool:
+    return not any(effect[0] == moves.TYPE for part in data["parts"] for effect in part.get("effects") or ())
