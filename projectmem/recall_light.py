@@ -5,14 +5,11 @@ The same floor, blend, controller and rendering as `recall`, over the lexical ca
 
 from __future__ import annotations
 
-from projectmem_projections import structure
-from projectmem_projections.glance import Glance, current
-
-from projectmem import answering, recall_policy
-from projectmem.ranking import Asking
+from projectmem import recall_policy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from projectmem_projections.glance import Glance
     from projectmem_projections.scope import Scope
 
     from projectmem.answering import Answer
@@ -27,6 +24,8 @@ PROMPT_READ_MAX = 4 * READ_MAX  # the same for a prompt, of which there are fewe
 
 def opened(home: str, read_max: int | None) -> Glance:
     """What is known of the log. `read_max`: serve nothing where more of the log than that had to be read."""
+    from projectmem_projections.glance import Glance, current
+
     if read_max is None:
         return Glance(home, current(home))
     return Glance(home, current(home), read_max, read_max)
@@ -38,6 +37,17 @@ def closed(home: str, glance: Glance) -> None:
 
 
 take, give = opened, closed  # a resident process keeps what it has read
+
+
+def is_beyond(home: str, read_max: int) -> bool:
+    """Whether nothing can be served: there is no generation yet and more log than `read_max`. Asked before what recalls is
+    loaded, which costs a process more than the question."""
+    from projectmem_projections.published import current
+    from projectmem_projections.tail import positions
+
+    if take is not opened:  # a resident process may have read it long ago
+        return False
+    return current(f"{home}/projections/recall") is None and sum(size for _, size in positions(home).values()) > read_max
 
 
 def lexical(
@@ -60,6 +70,11 @@ def lexical(
     session  what it was shown before is not shown again;  without: action keys whose own failures it knows already
     read_max  see `opened`
     """
+    from projectmem_projections import structure
+
+    from projectmem import answering
+    from projectmem.ranking import Asking
+
     query = query[:QUERY_MAX]
     if scope.empty or not query.strip():
         return answering.Answer("the scope is empty" if scope.empty else "the question is empty")

@@ -6,6 +6,7 @@ Only words that no spelling can do without are among them. A rule of which nothi
 
 from __future__ import annotations
 
+from projectmem_gate.globs import wild
 from projectmem_gate.hints import ANY, runs
 from projectmem_gate.rules import OR
 
@@ -19,6 +20,7 @@ _UNSURE_PROGRAMS = frozenset(
     "edit write patch bunx uvx test cat tee source apply_patch sh bash zsh dash ksh fish pwsh powershell cmd".split()
 )
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-")
+_RELAYS = ("other", "code")  # kinds of tools whose input may be a call of another tool
 _LOOKS = ("read", "search")  # kinds of tools that write nothing
 _FILE_TOOLS = ("edit", "write", "patch", "notebook")
 
@@ -40,12 +42,15 @@ def _may(rule: Mapping[str, Any], tool: str, tool_input: Any, words: frozenset[s
     if not isinstance(target, str) or not isinstance(pattern, str) or ANY in words or ANY in named:
         return True
     held = words
-    if target == "tool":
-        held = words | set(runs(tool))
-    elif target == "path":
+    if target in ("tool", "path"):
         from projectmem_gate.tools import kind_of
 
         kind = kind_of(tool)
+    if target == "tool":
+        if kind not in _RELAYS:
+            return any(wild(one.strip(), tool) for one in pattern.split(OR))
+        held = words | set(runs(tool))
+    elif target == "path":
         if kind in _LOOKS:
             return False
         if kind not in _FILE_TOOLS or not isinstance(tool_input, dict) or "command" in tool_input:

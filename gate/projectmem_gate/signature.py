@@ -59,6 +59,14 @@ _WEAK = (
     r"|(?:<n> )?tests? completed, \d+ failed|Found \d+ errors?\b.*|Executed \d+ tests?, .*|Some tests failed\."
     r"|\S+\.l?hs:<n>: error: \[GHC-<n>\]|\u00d7 .*:|error: \d+ errors? occurred:|\d+ errored|✖ .*targets? failed.*)$"
 )
+# How a line begins that _WEAK may match, and what is in one that begins otherwise: without them the pattern, which is the longest
+# of all, need not be compiled.
+_WEAK_STARTS = (
+    "FAIL", "ERROR", "error: ", "error Command failed", "make", "gmake", "npm error ", "ELIFECYCLE", "exit status",
+    "BUILD FAILED", "Error: Process ", "CMake Error at ", "rake aborted!", "> Task :", "Failed!", "Test", "test",
+    "\u25cf ", "<n> ", "Found ", "Executed ", "Some tests failed.", "\u00d7 ", "\u2716 ",
+)  # fmt: skip
+_WEAK_INSIDE = ("ERROR task failed", "Process completed with exit code", "hs:<n>: error: ")
 _NOISE = (
     "$ ",
     "> ",
@@ -140,12 +148,18 @@ def signature(cls: str, text: str) -> str:
     lines = list(dict.fromkeys(line for line in map(normal, telling_lines(text)) if line))
     if not lines:
         return f"{cls} without output" if cls else ""
-    if all(rx(_WEAK).match(line) for line in lines):
+    if all(is_weak(line) for line in lines):
         rest = "\n".join(_remainder(text))
         from zlib import crc32
 
         return f"{' | '.join(lines)[: MAX_SIGNATURE - 10]} #{crc32(rest.encode('utf-8', 'replace')):08x}"
     return " | ".join(lines)[:MAX_SIGNATURE]
+
+
+def is_weak(line: str) -> bool:
+    """Does a normalised line say no more than that something failed?"""
+    may_be = line.startswith(_WEAK_STARTS) or line[:1].isdigit() or any(mark in line for mark in _WEAK_INSIDE)
+    return may_be and rx(_WEAK).match(line) is not None
 
 
 def _remainder(text: str) -> list[str]:

@@ -147,6 +147,9 @@ def _recall(
     from projectmem.hook.state import accepted
     from projectmem.recall_policy import RecallPolicy
 
+    read_max = recall_light.READ_MAX if surface == "failure" else recall_light.PROMPT_READ_MAX
+    if recall_light.is_beyond(place.home, read_max):
+        return ""
     found = recall_light.lexical(
         place.home,
         query,
@@ -156,7 +159,7 @@ def _recall(
         session=payload.session,
         policy=RecallPolicy.from_data((accepted(state) or {}).get("recall")),
         without=without,
-        read_max=recall_light.READ_MAX if surface == "failure" else recall_light.PROMPT_READ_MAX,
+        read_max=read_max,
     )
     if found.block:
         _append(place, payload, "recall.decided", found.event_data("", surface), now, state)

@@ -100,3 +100,20 @@ def test_a_prompt_about_something_else_is_silence(hooked: Any) -> None:
     remember(hooked)
     assert told(hooked.fire("UserPromptSubmit", "one", prompt="please write a poem about autumn leaves")) == ""
     assert not hooked.events("recall.decided")
+
+
+def test_what_recalls_is_asked_only_where_it_can_answer(hooked: Any, monkeypatch: Any) -> None:
+    """With more log than is read and no generation yet, nothing of it is even loaded; with a generation it is asked."""
+    from projectmem_projections.recollection import refresh
+
+    from projectmem import recall_light
+
+    asked = []
+    real = recall_light.lexical
+    monkeypatch.setattr(recall_light, "lexical", lambda *a, **k: asked.append(a) or real(*a, **k))
+    monkeypatch.setattr(recall_light, "READ_MAX", 100)
+    remember(hooked)
+    assert failed(hooked, "one") == "" and not asked
+    refresh(str(hooked.home), None)
+    monkeypatch.setattr(recall_light, "READ_MAX", 1 << 20)
+    assert "start redis" in failed(hooked, "two") and asked
