@@ -1,6 +1,7 @@
 """[H] Option tables of monorepo tools, further package managers, clients of servers, and PowerShell: data only.
 
-As in option_tables.py, and one more trait: `P` a command of PowerShell, whose parameters are spelled in any case and may be given
+As in option_tables.py, and one more trait: `P` a command of PowerShell, whose parameters are spelled in any case and may
+be given
 by place or by name (POSITIONS).
 """
 
@@ -58,7 +59,8 @@ _MYSQL = (
     "oc",
     """-u=--user -h=--host -P=--port -D=--database -e=--execute -S=--socket --defaults-file --default-character-set --ssl-mode
     --protocol --connect-timeout --init-command""",
-    """-N=--skip-column-names -B=--batch -t=--table -s=--silent -v=--verbose -f=--force -A=--no-auto-rehash -r=--raw -p=--password
+    """-N=--skip-column-names -B=--batch -t=--table -s=--silent -v=--verbose -f=--force -A=--no-auto-rehash -r=--raw
+    -p=--password
     -E=--vertical -X=--xml -C=--compress""",
     "--skip-column-names --batch --table --silent --verbose --raw --vertical --xml",
 )
@@ -67,7 +69,8 @@ TABLES: dict[str, tuple[str, str, str, str]] = {
     **dict.fromkeys(("nx run", "nx run-many", "nx affected", "nx build", "nx test", "nx lint", "nx serve", "nx e2e"), _NX),
     "turbo run": (
         "ov",
-        """--filter -F=--filter --concurrency --cache-dir --env-mode --log-order --output-logs --graph --ui --log-prefix --cache
+        """--filter -F=--filter --concurrency --cache-dir --env-mode --log-order --output-logs --graph --ui --log-prefix
+        --cache
         --team --token --api --cwd""",
         "--force --continue --no-cache --parallel --dry --dry-run --only --no-daemon --daemon --summarize --affected --verbosity",
         "--log-order --output-logs --ui --log-prefix --verbosity",
@@ -86,9 +89,64 @@ TABLES: dict[str, tuple[str, str, str, str]] = {
     **dict.fromkeys(("stack build", "stack test", "stack bench", "stack haddock"), _STACK),
     **dict.fromkeys(("cabal build", "cabal test", "cabal bench", "cabal install"), _CABAL),
     **dict.fromkeys(("pulumi up", "pulumi preview", "pulumi destroy", "pulumi refresh"), _PULUMI),
+    **dict.fromkeys(
+        ("flutter build", "flutter test", "flutter run", "dart test", "dart run"),
+        (
+            "oc",
+            """-t=--target --flavor --build-name --build-number --dart-define --dart-define-from-file -d=--device-id --name
+            --plain-name             -j=--concurrency --reporter -r=--reporter --tags --exclude-tags --split-debug-info
+            --target-platform""",
+            """--release --debug --profile --no-pub --pub --coverage --verbose -v=--verbose --no-sound-null-safety --obfuscate
+            --split-per-abi --no-codesign --update-goldens --tree-shake-icons --no-tree-shake-icons""",
+            "--verbose --reporter",
+        ),
+    ),
+    **dict.fromkeys(
+        ("cargo nextest run", "cargo nextest list"),
+        (
+            "oc",
+            """-p=--package --bin --example --test --bench -F=--features --target --target-dir --manifest-path -j=--jobs
+            --profile
+            --cargo-profile -E=--filter-expr --partition --retries --color --message-format --test-threads --failure-output
+            --success-output --status-level --final-status-level --exclude""",
+            """--release -r=--release --workspace --all --all-targets --all-features --no-default-features --lib --bins
+            --tests
+            --locked --offline --frozen -v=--verbose --no-fail-fast --fail-fast --no-run --no-capture --hide-progress-bar""",
+            "--color --verbose --status-level --final-status-level --failure-output --success-output --hide-progress-bar",
+        ),
+    ),
+    "ansible-playbook": (
+        "oc",
+        """-i=--inventory -l=--limit -e=--extra-vars -t=--tags --skip-tags -u=--user -f=--forks --vault-password-file
+        --vault-id
+        --private-key -c=--connection --start-at-task -T=--timeout -M=--module-path""",
+        """-b=--become -C=--check -D=--diff -K=--ask-become-pass -k=--ask-pass --syntax-check --list-tasks --list-hosts
+        --flush-cache
+        --step""",
+        "",
+    ),
+    **dict.fromkeys(
+        ("prisma migrate", "prisma db", "prisma generate"),
+        (
+            "o",
+            "-n=--name --name --schema --from-schema-datamodel --to-schema-datamodel --generator --config",
+            "--skip-seed --skip-generate --create-only --accept-data-loss --force-reset --force -f=--force --preview-feature",
+            "",
+        ),
+    ),
+    **dict.fromkeys(
+        ("wrangler deploy", "wrangler dev"),
+        (
+            "oc",
+            "-e=--env --env -c=--config --config --name --compatibility-date --port --ip --var --define --outdir --tsconfig",
+            "--dry-run --minify --keep-vars --local --remote -l=--local --no-bundle --node-compat --upload-source-maps",
+            "",
+        ),
+    ),
     "glab mr create": (
         "oc",
-        """-t=--title -d=--description -l=--label -a=--assignee -b=--target-branch -s=--source-branch -m=--milestone --reviewer
+        """-t=--title -d=--description -l=--label -a=--assignee -b=--target-branch -s=--source-branch -m=--milestone
+        --reviewer
         -R=--repo -H=--head -i=--related-issue""",
         "--draft --wip -y=--yes -f=--fill --remove-source-branch --squash-before-merge --push -w=--web --allow-collaboration",
         "",
@@ -129,7 +187,8 @@ TABLES: dict[str, tuple[str, str, str, str]] = {
         -T=--timeout
         -t=--tries -U=--user-agent -A=--accept -R=--reject -l=--level -e=--execute -i=--input-file --limit-rate --method
         --body-data
-        --ca-certificate --referer -D=--domains -w=--wait -Q=--quota --progress --max-redirect --load-cookies --save-cookies""",
+        --ca-certificate --referer -D=--domains -w=--wait -Q=--quota --progress --max-redirect --load-cookies
+        --save-cookies""",
         """-q=--quiet -c=--continue -r=--recursive -N=--timestamping -k=--convert-links -p=--page-requisites -nv=--no-verbose
         -nc=--no-clobber -np=--no-parent -nH=--no-host-directories -nd=--no-directories -S=--server-response -v=--verbose
         -m=--mirror
@@ -210,7 +269,17 @@ ALIASES = {
     },
 }
 SUBCOMMANDS = frozenset(("pixi", "stack", "cabal", "pulumi"))
-TWO_LEVEL = frozenset(("glab mr", "glab issue", "glab ci", "glab repo", "pulumi stack", "pulumi config", "swift package"))
+TWO_LEVEL = frozenset(
+    f"{name} {sub}"
+    for name, subs in {
+        "cargo": "nextest",
+        "prisma": "migrate db",
+        "glab": "mr issue ci repo",
+        "pulumi": "stack config",
+        "swift": "package",
+    }.items()
+    for sub in subs.split()
+)
 # What turbo does itself; any other word is a task to run.
 TURBO_OWN = frozenset(
     """run prune login logout link unlink bin daemon gen generate ls query scan telemetry watch boundaries info config clone

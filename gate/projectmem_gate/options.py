@@ -84,6 +84,8 @@ def arrange(name: str, args: Sequence[str]) -> Arguments:
     """Split `args` of program `name` into subcommand, sorted options, operands and tail."""
     out = Arguments()
     rest = _globals(name, list(args), out)
+    if name == "tar" and rest and rest[0].isalpha():
+        rest[0] = f"-{rest[0]}"  # `tar xzf` of old
     if name in SUBCOMMANDS or name in more.SUBCOMMANDS:
         rest = _subcommand(name, rest, out)
     spec: Spec | None = None
@@ -306,6 +308,12 @@ def _long(word: str, rest: list[str], i: int, spec: Spec, options: list[tuple[st
     return i
 
 
+def _counted(word: str, takes: dict[str, str]) -> str:
+    """`-5` as the option for which it is short."""
+    long = takes.get("-n", "")
+    return long if long in ("--max-count", "--lines") and word[1:].isdigit() else word
+
+
 def _short(word: str, rest: list[str], i: int, spec: Spec, options: list[tuple[str, str]]) -> int:
     """A cluster like -xvf; the index after it and its value, -1 when it cannot be told."""
     traits, takes, bare, _ = spec
@@ -326,7 +334,9 @@ def _short(word: str, rest: list[str], i: int, spec: Spec, options: list[tuple[s
             if letter in ("-j", "--password"):  # `-j8`, mysql's `-pSECRET`
                 value, j = word[j:], len(word)
         elif word[1].isdigit():
-            letter, j = word, len(word)  # head -20, git log -5
+            letter, value, j = _counted(word, takes), "", len(word)  # head -20, git log -5
+            if letter != word:
+                value = word[1:]
         elif "x" not in traits and "p" not in traits and i < len(rest) and j == len(word) and rest[i][:1] != "-":
             return -1
         options.append((letter, value))
