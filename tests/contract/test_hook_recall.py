@@ -108,9 +108,14 @@ def test_what_recalls_is_asked_only_where_it_can_answer(hooked: Any, monkeypatch
 
     from projectmem import recall_light
 
-    asked = []
+    asked: list[str] = []
     real = recall_light.lexical
-    monkeypatch.setattr(recall_light, "lexical", lambda *a, **k: asked.append(a) or real(*a, **k))
+
+    def lexical(home: str, *rest: Any, **more: Any) -> Any:
+        asked.append(home)
+        return real(home, *rest, **more)
+
+    monkeypatch.setattr(recall_light, "lexical", lexical)
     monkeypatch.setattr(recall_light, "READ_MAX", 100)
     remember(hooked)
     assert failed(hooked, "one") == "" and not asked
