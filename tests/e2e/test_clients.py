@@ -8,7 +8,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from projectmem_logs.home import init_home
 
+from projectmem.importers.backfill import backfill
+from projectmem.importers.sources import sessions
+from projectmem.place import locate
 from projectmem.setup.init import init
 
 pytestmark = [pytest.mark.client, pytest.mark.xdist_group("client")]
@@ -183,3 +187,25 @@ def test_copilot_beside_claude_code_s_settings_records_each_call_once(world_of: 
     assert world.events("gate.degraded") == []
     lines = (world.home / "hook.log").read_text() if (world.home / "hook.log").exists() else ""
     assert "not understood" not in lines
+
+
+@pytest.mark.parametrize("name", list(SHELL))
+def test_a_session_that_the_client_keeps_is_read_by_an_import(world_of: Any, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No hook was there: a failure with its exit code and a success, once, from the files that the real client wrote."""
+    world = world_of(name)
+    (world.repo / "a.txt").write_text("a\n")
+    world.commit()
+    world.session(SHELL[name]("echo 'Error: cannot find config.json' >&2; exit 3"), SHELL[name]("cat a.txt"))
+    for variable in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "QWEN_HOME", "COPILOT_HOME", "XDG_DATA_HOME", "PI_CODING_AGENT_DIR"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("HOME", str(world.own))
+    place, now, harness = locate(str(world.repo), {}), time.time_ns() // 1000, NAMES.get(name, name)
+    assert place is not None
+    init_home(place.home, now)
+    counts = backfill(place, now=now, sources=sessions(place, [harness]))
+    assert (counts.recorded, counts.failed, counts.damaged, counts.elsewhere) == (2, 1, 0, 0), counts.to_data()
+    failed, fine = world.events("action.finished")
+    assert (failed["data"]["outcome"], failed["data"]["exit_code"], fine["data"]["outcome"]) == ("failed", 3, "ok")
+    assert "cannot find config.json" in failed["data"]["excerpt"] and fine["data"]["text"] == "cat a.txt"
+    assert {(e["actor"]["harness"], e["actor"]["origin"]) for e in (failed, fine)} == {(harness, "import")}
+    assert backfill(place, now=now, sources=sessions(place, [harness])).recorded == 0
