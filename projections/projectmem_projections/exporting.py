@@ -56,8 +56,9 @@ def export(
                 os.rmdir(target)
             shutil.move(aside, target)
         except (duckdb.IOException, duckdb.HTTPException) as error:
+            said = str(error).split("{")[0].strip()  # DuckDB adds its error once more, as JSON
             raise ExportRefused(
-                f"the export could not be written to {target} ({error}): free space there, or name another"
+                f"the export could not be written to {target} ({said}): free space there, or name another"
             ) from None
         finally:
             shutil.rmtree(aside, ignore_errors=True)

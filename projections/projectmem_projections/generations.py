@@ -217,6 +217,12 @@ def discard(home: str, *, all: bool = False) -> None:
             files.remove(os.path.join(folder, name))
 
 
+def size(home: str) -> int:
+    """Bytes of the current generation, 0 where there is none. Another builder may have replaced the one that was just built."""
+    found = _pointer(_folder(home))
+    return int(found[1]) if found else 0
+
+
 def purge_previous(home: str) -> None:
     """Remove every generation but the current one: an older one may hold what has been erased."""
     folder = _folder(home)
@@ -246,7 +252,7 @@ def _pointer(folder: str) -> tuple[str, int, int] | None:
         return os.path.join(folder, os.path.basename(found["file"])), found["bytes"], found["version"]
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, IsADirectoryError):
         raise GenerationDamaged(f"{pointer} is damaged.") from None
 
 

@@ -24,8 +24,7 @@ def rebuild(home: str, notices: list[str] | None = None, damage: list[str] | Non
     finish, OSError when files cannot be read or written. What was there before then stays in use.
     """
     cursor, read = rebuild_snapshot(home)
-    path = generations.build(home, wait_ms=WAIT_MS)
-    if not path:
+    if not generations.build(home, wait_ms=WAIT_MS):
         raise ProjectionError(f"another process has been building the summaries of {home} for a minute: try again")
     generations.purge_previous(home)
     said = _rebuild_recall(home)
@@ -52,7 +51,7 @@ def rebuild(home: str, notices: list[str] | None = None, damage: list[str] | Non
             "open_failures": summaries.query("SELECT count(*) AS n FROM failures WHERE open")[0]["n"],
             "failures": summaries.query("SELECT count(*) AS n FROM failures")[0]["n"],
             "actions": summaries.query("SELECT count(*) AS n FROM actions")[0]["n"],
-            "generation_bytes": os.path.getsize(path),
+            "generation_bytes": generations.size(home),
         }
 
 
@@ -66,9 +65,8 @@ def _rebuild_recall(home: str) -> list[str]:
     except (OSError, ProjectionError) as error:
         return [f"the recall index was not rebuilt ({error})"]
     where = folder(home)
-    used = published.current(where)
+    used = os.path.basename(published.current(where) or "")
     for name in published.generations(where):
-        path = os.path.join(where, name)
-        if used and path != used:
-            shutil.rmtree(path, ignore_errors=True)
+        if name < used:  # a later one is of somebody who builds it now
+            shutil.rmtree(os.path.join(where, name), ignore_errors=True)
     return said
