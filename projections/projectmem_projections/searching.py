@@ -181,17 +181,20 @@ class Search:
         scores = np.minimum(UNIT, sums[positive] // (query.total or 1))
         best = positive[np.argsort(-scores, kind="stable")][:POOL]
         best = best[sums[best] >= (query.total or 1)]  # less than a ten-thousandth is nothing
-        found = {}
-        for row in best:
-            weights = [weight for weight, rows in postings if _has(rows, row)]
-            found[int(row)] = query.finish(int(sums[row]), max(weights), sum(weights))
-        return found
+        heaviest, covered = np.zeros((2, len(best)), np.int64)
+        for weight, rows in postings:
+            inside = np.where(_has(rows, best), weight, 0)
+            np.maximum(heaviest, inside, out=heaviest)
+            covered += inside
+        told = zip(best.tolist(), sums[best].tolist(), heaviest.tolist(), covered.tolist(), strict=True)
+        return {row: query.finish(*scores) for row, *scores in told}
 
 
-def _has(rows: NDArray[np.uint32], row: np.int64) -> bool:
-    """Whether ascending rows hold a row."""
-    at = int(np.searchsorted(rows, row))
-    return at < len(rows) and int(rows[at]) == int(row)
+def _has(rows: NDArray[np.uint32], asked: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which of the asked rows the ascending, not empty `rows` hold."""
+    at = np.minimum(np.searchsorted(rows, asked.astype(rows.dtype)), len(rows) - 1)
+    found: NDArray[np.bool_] = rows[at] == asked
+    return found
 
 
 def space_of(embedder: Space | None) -> str:
