@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
 from typing import Any
 
 from agent_framework import (
@@ -25,6 +26,7 @@ from agent_framework import (
 from projectmem.integrations.core import KEPT_MAX, Gate, off_loop
 
 HARNESS = "agent-framework"
+_request: ContextVar[object] = ContextVar("request", default=None)  # the request to the model that the calls of a run came of
 REJECTED = "Error: Tool call invocation was rejected by user."
 
 
@@ -39,13 +41,12 @@ def gate_middleware(gate: Gate, *, agent: str = "") -> list[Any]:
 
 
 class _Shared:
-    """What the two know of each other: which request a call came of, and what is still to be said of calls that raised."""
+    """What the two know of each other: what is still to be said of calls that raised."""
 
     def __init__(self, gate: Gate, agent: str) -> None:
         self.gate, self.agent = gate, agent
         self.lock = threading.Lock()
         self.owed: dict[str, str] = {}
-        self.turns: dict[str, int] = {}
 
     def owe(self, call_id: str, text: str) -> None:
         """Say this with the result of a call that raised."""
@@ -53,15 +54,6 @@ class _Shared:
             self.owed[call_id] = text
             while len(self.owed) > KEPT_MAX:
                 del self.owed[next(iter(self.owed))]
-
-    def turn(self, session: str, ends: bool = False) -> int | None:
-        """Which request of the session this is; None before the first that the chat middleware saw."""
-        with self.lock:
-            if ends:
-                self.turns[session] = self.turns.pop(session, 0) + 1
-                while len(self.turns) > KEPT_MAX:
-                    del self.turns[next(iter(self.turns))]
-            return self.turns.get(session)
 
 
 class GateFunctionMiddleware(FunctionMiddleware):
@@ -79,7 +71,7 @@ class GateFunctionMiddleware(FunctionMiddleware):
             session=session,
             agent=self.shared.agent,
             call_id=id,
-            turn=self.shared.turn(session),
+            turn=_request.get(),
             harness=HARNESS,
         )
         if verdict.refused:
@@ -111,7 +103,7 @@ class GateFunctionMiddleware(FunctionMiddleware):
 
 
 class GateChatMiddleware(ChatMiddleware):
-    """Counts the requests, records what a person rejected, and says what could not be said of a call that raised."""
+    """Marks the requests, records what a person rejected, and says what could not be said of a call that raised."""
 
     def __init__(self, shared: _Shared) -> None:
         self.shared = shared
@@ -119,7 +111,7 @@ class GateChatMiddleware(ChatMiddleware):
     async def process(self, context: ChatContext, call_next: Callable[[], Awaitable[None]]) -> None:
         """See ChatMiddleware."""
         session = _session(context.session)
-        self.shared.turn(session, ends=True)
+        _request.set(object())
         calls: dict[str, Any] = {}
         for message in context.messages:
             for content in message.contents:

@@ -15,7 +15,7 @@ from projectmem_logs.fastjson import encode
 
 from projectmem import place as places
 from projectmem.hook import claude_code, entry
-from projectmem.integrations.core import Gate, log, off_loop
+from projectmem.integrations.core import Gate, answering, log, off_loop
 
 
 def gate_hooks(gate: Gate) -> dict[Any, list[HookMatcher]]:
@@ -37,9 +37,9 @@ def _answer(gate: Gate, event: str, given: Any) -> dict[str, Any]:
     if places.switched_off():
         return {}
     try:
-        reply = entry.respond(
-            [claude_code.HARNESS, event], encode(given).encode("utf-8", "backslashreplace"), time.time_ns() // 1000
-        )
+        raw = encode(given).encode("utf-8", "backslashreplace")
+        with answering:
+            reply = entry.respond([claude_code.HARNESS, event], raw, time.time_ns() // 1000)
     except Exception as exc:
         gate.failed(f"at {event}", exc)
         return {}

@@ -126,7 +126,7 @@ class Gate:
 
         args     its arguments: any value, or JSON as text
         call_id  the framework's own, if it has one
-        turn     any value that is the same for the calls of one model answer and differs for the next; None where not known
+        turn     any hashable value, the same for the calls of one model answer and another for the next; None where not known
                  (then a repeat counts as meant after two seconds)
         """
         verdict = Verdict()
@@ -150,7 +150,7 @@ class Gate:
             verdict.verdict, verdict.reason = str(reply.get("verdict") or "allow"), str(reply.get("reason") or "")
         except Exception as exc:
             verdict._payload = None
-            self.failed("before a call", exc)
+            verdict.verdict, verdict.reason = self._without_an_answer(exc)
         if verdict.refused or verdict._payload is None:
             _end(verdict._key)
         return verdict
@@ -239,6 +239,14 @@ class Gate:
         """`after` for a task that may not wait any more: told in a thread of its own that ends before the process does."""
         threading.Thread(target=self.after, args=(verdict,), kwargs={"ended": ended}, name="projectmem").start()
 
+    def _without_an_answer(self, exc: Exception) -> tuple[str, str]:
+        """What is said of a call that could not be asked about: it goes on, unless the policy says otherwise."""
+        self.failed("before a call", exc)
+        place = places.find(self.cwd)
+        if place is None or not entry._denies_on_error(place):
+            return "allow", ""
+        return "deny", f"projectmem could not check this call ({type(exc).__name__}: {exc}) and the policy says on_error = deny."
+
     def failed(self, where: str, exc: Exception) -> None:
         """Say that the gate failed: to the logger, and in hook.log."""
         what = f"{type(exc).__name__}: {exc}"
@@ -270,12 +278,12 @@ def _payload(event: str, kind: str, known: Mapping[str, Any]) -> Payload:
     return payload
 
 
-_answering = threading.Lock()  # calls of one process wait for each other, not for the log's lock until it gives up
+answering = threading.Lock()  # calls of one process wait for each other, not for the log's lock until it gives up
 
 
 def _told(payload: Payload) -> dict[str, Any]:
     """The answer to a payload, {} for none; what a person should hear goes to the logger."""
-    with _answering:
+    with answering:
         reply = entry.answered(payload, _now())
     if reply and reply.get("message"):
         log.warning("%s", reply["message"])
@@ -290,7 +298,8 @@ def _now() -> int:
 
 _lock = threading.Lock()
 _running: dict[tuple[str, ...], list[Any]] = {}  # a call of a framework's own id -> [our id, how many gates have it]
-_turns: dict[tuple[str, ...], tuple[object, int]] = {}  # who -> the last token and its number
+_turns: dict[tuple[tuple[str, ...], object], int] = {}  # (who, token) -> its number
+_last: dict[tuple[str, ...], int] = {}  # who -> the highest number
 TURN_EPOCH = 1_577_836_800  # 2020: turns are counted in seconds from here, so that a session that is resumed goes on upward
 
 
@@ -323,11 +332,10 @@ def _turn(who: tuple[str, ...], token: object) -> int:
     if token is None:
         return -1
     with _lock:
-        last = _turns.pop(who, None)
-        if last is None or last[0] != token:
-            before = last[1] if last is not None else 0
-            last = (token, max(before + 1, int(time.time()) - TURN_EPOCH))
-        _turns[who] = last
-        while len(_turns) > KEPT_MAX:
-            del _turns[next(iter(_turns))]
-        return last[1]
+        found = _turns.get((who, token))
+        if found is None:
+            found = _turns[who, token] = _last[who] = max(_last.pop(who, 0) + 1, int(time.time()) - TURN_EPOCH)
+            for kept in (_turns, _last):
+                while len(kept) > KEPT_MAX:
+                    del kept[next(iter(kept))]  # type: ignore[arg-type]
+        return found

@@ -32,8 +32,12 @@ def with_gate(agent: A, gate: Gate, *, name: str = "") -> A:
 
     gate  Gate.open(...);  name  of this agent where several share a session
     """
-    wrapped = [gated(tool, gate, name=name) if isinstance(tool, FunctionTool) else tool for tool in agent.tools]
-    return agent.clone(tools=wrapped)
+    return agent.clone(tools=[gated(tool, gate, name=name) if _own(tool) else tool for tool in agent.tools])
+
+
+def _own(tool: Any) -> bool:
+    """A function tool; not an agent that is used as one, whose own tools are what is done."""
+    return isinstance(tool, FunctionTool) and not getattr(tool, "_is_agent_tool", False)
 
 
 def gated(tool: FunctionTool, gate: Gate, *, name: str = "") -> FunctionTool:
@@ -48,7 +52,7 @@ def gated(tool: FunctionTool, gate: Gate, *, name: str = "") -> FunctionTool:
             session=_session(context),
             agent=name,
             call_id=context.tool_call_id,
-            turn=context.usage.requests,
+            turn=(_run(context), context.usage.requests),
             harness=HARNESS,
             model=_model(context),
         )
@@ -68,7 +72,7 @@ def gated(tool: FunctionTool, gate: Gate, *, name: str = "") -> FunctionTool:
                 raise
             get_current_span().set_error({"message": "Error running tool (non-fatal)", "data": {"tool_name": tool.name}})
             return added(said, text)
-        return added(result, await gate.aafter(verdict, result))
+        return _with(result, await gate.aafter(verdict, result), tool)
 
     made.on_invoke_tool = invoke
     return made
@@ -95,12 +99,29 @@ class GateHooks(RunHooks[Any]):
 
 
 def _session(context: Any) -> str:
-    """The run's group, else a mark on the count of its usage, which all calls of a run share."""
+    """The run's group, else the run."""
     group = getattr(getattr(context, "run_config", None), "group_id", None)
     if group:
         return f"openai-agents-{group}"
-    known = context.usage.__dict__.setdefault("_projectmem_session", os.urandom(8).hex())
-    return f"openai-agents-{known}"
+    return f"openai-agents-{_run(context)}"
+
+
+def _run(context: Any) -> str:
+    """A name for the run: a mark on the count of its usage, which all its calls share."""
+    found: str = context.usage.__dict__.setdefault("_projectmem_run", os.urandom(8).hex())
+    return found
+
+
+def _with(result: Any, text: str, tool: FunctionTool) -> Any:
+    """The result with the text as the model reads it; a result that must be of a schema as it is."""
+    if not text or tool.output_json_schema is not None:
+        return result
+    if isinstance(result, (str, list)) or result is None:
+        return added(result, text)
+    kind = result.get("type") if isinstance(result, dict) else getattr(result, "type", None)
+    if kind in ("text", "image", "file"):  # the SDK's own parts of an output
+        return [result, {"type": "text", "text": text}]
+    return f"{result}\n\n{text}"
 
 
 def _model(context: ToolContext[Any]) -> str:

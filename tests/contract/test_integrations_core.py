@@ -143,6 +143,7 @@ def test_a_session_that_goes_on_in_another_process_goes_on_upward(running: Runni
     running.costly()
     assert running.before(turn="a").refused
     monkeypatch.setattr(core, "_turns", {})  # what another process knows
+    monkeypatch.setattr(core, "_last", {})
     monkeypatch.setattr(core.time, "time", lambda: time.time_ns() / 1e9 + 1)
     assert not running.before(turn="z").refused
 
@@ -300,3 +301,24 @@ def test_any_arguments_are_taken(running: Running, args: Any, warned: pytest.Log
     first, second = [event["data"]["key"] for event in running.hooked.events("action.finished")]
     assert first == second
     assert not warned.text
+
+
+def test_conversations_that_share_a_session_keep_their_turns(running: Running) -> None:
+    """The twin of a refused call is no repeat because a call of another answer came between."""
+    running.costly()
+    assert running.before(turn="a").refused
+    running.gate.after(running.before(args={"command": "ls"}, turn="b"), "a.py")
+    assert running.before(turn="a").refused
+
+
+def test_a_policy_that_denies_on_error_is_honoured_here_too(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever failed, the pipeline or what is around it."""
+
+    def broken(*args: Any, **more: Any) -> Any:
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr(core.entry, "_denies_on_error", lambda place: True)
+    monkeypatch.setattr(core.shapes.Tools, "neutral", broken)
+    verdict = running.before()
+    assert (verdict.verdict, verdict.refused) == ("deny", True)
+    assert "RuntimeError: broken" in verdict.reason
