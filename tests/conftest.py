@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from projectmem.place import Place
 
 REPO = Path(__file__).resolve().parent.parent
 
@@ -54,3 +59,22 @@ def accepted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str],
         return tmp_path
 
     return make
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    """A git project with an empty log, and a person's home of its own in which no harness has kept anything yet."""
+    from projectmem_logs.home import init_home
+
+    from projectmem.place import locate
+
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    for name in ("CODEX_HOME", "QWEN_HOME", "COPILOT_HOME", "XDG_DATA_HOME", "PI_CODING_AGENT_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    root = tmp_path / "repo"
+    root.mkdir()
+    subprocess.run(["git", "init", "-q", str(root)], check=True)
+    found = locate(str(root), {})
+    assert found is not None
+    init_home(found.home, 1_796_100_000_000_000)
+    return found

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from projectmem_logs.home import init_home
 from projectmem_logs.reader import read_events
 
 from projectmem import writing
@@ -20,24 +19,9 @@ from projectmem.importers.backfill import backfill
 from projectmem.importers.claude_code import session_files, slug
 from projectmem.importers.reading import Counts, raw_lines
 from projectmem.importers.sources import SOURCES, sessions
-from projectmem.place import Place, locate
+from projectmem.place import Place
 
 NOW = 1_796_100_000_000_000
-
-
-@pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
-    """A project with a log, and a home of its own."""
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "QWEN_HOME", "COPILOT_HOME", "XDG_DATA_HOME", "PI_CODING_AGENT_DIR"):
-        monkeypatch.delenv(name, raising=False)
-    root = tmp_path / "repo"
-    root.mkdir()
-    subprocess.run(["git", "init", "-q", str(root)], check=True)
-    found = locate(str(root), {})
-    assert found is not None
-    init_home(found.home, NOW)
-    return found
 
 
 def _lines(place: Place, first: int, count: int, output: str = "out") -> str:

@@ -4,36 +4,19 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from projectmem_logs.home import init_home
 from projectmem_logs.reader import read_events
 
 from projectmem.importers.backfill import backfill
 from projectmem.importers.sources import SOURCES, sessions
-from projectmem.place import Place, locate
+from projectmem.place import Place
 
 NOW = 1_796_100_000_000_000
 AT = ["2026-11-30T17:03:24.000Z", "2026-11-30T17:03:25.000Z", "2026-11-30T17:03:26.000Z"]
-
-
-@pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
-    """A project with a log, and a home of its own."""
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    for variable in ("CODEX_HOME", "QWEN_HOME", "COPILOT_HOME", "XDG_DATA_HOME", "PI_CODING_AGENT_DIR"):
-        monkeypatch.delenv(variable, raising=False)
-    root = tmp_path / "repo"
-    root.mkdir()
-    subprocess.run(["git", "init", "-q", str(root)], check=True)
-    found = locate(str(root), {})
-    assert found is not None
-    init_home(found.home, NOW)
-    return found
 
 
 def _write(path: Path, lines: list[Any]) -> None:
@@ -43,7 +26,12 @@ def _write(path: Path, lines: list[Any]) -> None:
 
 def _codex(home: Path, cwd: str) -> None:
     def ran(id: str, command: str, code: int, output: str, at: str) -> dict[str, Any]:
-        item: dict[str, Any] = {"type": "CommandExecution", "id": id, "command": ["/bin/bash", "-lc", command], "cwd": f"file://{cwd}"}
+        item: dict[str, Any] = {
+            "type": "CommandExecution",
+            "id": id,
+            "command": ["/bin/bash", "-lc", command],
+            "cwd": f"file://{cwd}",
+        }
         item |= {"exit_code": code, "aggregated_output": output, "duration": {"secs": 1, "nanos": 0}}
         return {"timestamp": at, "type": "event_msg", "payload": {"type": "item_completed", "item": item}}
 
@@ -231,3 +219,43 @@ def test_a_harness_without_a_reader_has_no_sessions(place: Place) -> None:
     """Nothing to read is no error."""
     assert sessions(place, ["openhands", "cursor"]) == []
     assert set(MADE) | {"claude-code"} == set(SOURCES)
+
+
+def test_codex_sessions_of_older_versions_are_read_from_what_the_model_was_told(place: Place, tmp_path: Path) -> None:
+    """Exit codes in JSON or in lines; a command that both ways tell of is one; one that goes on, and broken lines, are none."""
+
+    def line(**payload: Any) -> dict[str, Any]:
+        return {"timestamp": AT[1], "type": "response_item", "payload": payload}
+
+    def asked(id: str, name: str, given: Any) -> dict[str, Any]:
+        text = given if isinstance(given, str) else json.dumps(given)
+        return line(type="function_call", name=name, arguments=text, call_id=id)
+
+    def told(id: str, output: str) -> dict[str, Any]:
+        return line(type="function_call_output", call_id=id, output=output)
+
+    item: dict[str, Any] = {"type": "CommandExecution", "id": "f2", "command": ["/bin/bash", "-lc", "make test"], "exit_code": 1}
+    item["aggregated_output"] = "no"
+    lines = [
+        {"timestamp": AT[0], "type": "session_meta", "payload": {"id": "s1", "cwd": place.root}},
+        asked("f1", "shell", {"command": ["bash", "-lc", "make build"]}),
+        told("f1", json.dumps({"output": "make: *** [build] Error 2", "metadata": {"exit_code": 2, "duration_seconds": 0.1}})),
+        asked("f2", "exec_command", {"cmd": "make test"}),
+        {"timestamp": AT[1], "type": "event_msg", "payload": {"type": "item_completed", "item": item}},
+        told("f2", "Chunk ID: 1\nProcess exited with code 1\nOutput:\nno"),
+        asked("f3", "exec_command", {"cmd": "ls"}),
+        told("f3", "Chunk ID: 2\nWall time: 0.0 seconds\nProcess exited with code 0\nOutput:\na\n"),
+        asked("f4", "exec_command", {"cmd": "sleep 99"}),
+        told("f4", "Chunk ID: 3\nProcess running with session ID 7\nOutput:\n"),
+        asked("f5", "update_plan", {"plan": []}),
+        told("f5", "Plan updated"),
+        asked("f6", "shell", "{broken"),
+        told("f6", "x"),
+        told("f7", "nobody asked"),
+    ]
+    _write(tmp_path / "home/.codex/sessions/2025/11/30/rollout-2025-11-30T17-03-00-s1.jsonl", lines)
+    counts = backfill(place, now=NOW, sources=sessions(place, ["codex"]))
+    assert _rows(place) == [
+        ("make build", "failed", 2, "import"), ("make test", "failed", 1, "import"), ("ls", "ok", 0, "import")
+    ]  # fmt: skip
+    assert counts.damaged == 0
