@@ -89,7 +89,7 @@ def _written(item: Command, name: str, roots: Roots) -> list[Step]:
     if kind != "text" or not is_static(content):
         return []
     return [
-        Step("append" if operator == ">>" else "write", roots.name(w, item.cwd, real=True), content)
+        Step("append" if operator == ">>" else "write", roots.name(w, item.cwd), content)
         for operator, w in targets
         if is_static(w)
     ]
@@ -123,7 +123,7 @@ def _sed(item: Command, roots: Roots) -> list[Step]:
             files.append(word)
     if not scripts and files:
         scripts.append(files.pop(0))
-    return [Step("sed", roots.name(f, item.cwd, real=True), "", scripts, extended) for f in files] if in_place and scripts else []
+    return [Step("sed", roots.name(f, item.cwd), "", scripts, extended) for f in files] if in_place and scripts else []
 
 
 def _perl(item: Command, roots: Roots) -> list[Step]:
@@ -132,7 +132,7 @@ def _perl(item: Command, roots: Roots) -> list[Step]:
     if not all(map(is_static, words)) or "".join(flags).replace("-", "") not in ("pie", "ipe", "pi.bake", "i.bakpe"):
         return []
     rest = words[len(flags) :]
-    return [Step("perl", roots.name(f, item.cwd, real=True), "", [rest[0]]) for f in rest[1:]] if rest else []
+    return [Step("perl", roots.name(f, item.cwd), "", [rest[0]]) for f in rest[1:]] if rest else []
 
 
 def _patch(item: Command, name: str, roots: Roots) -> list[Step]:
@@ -158,7 +158,7 @@ def _patch(item: Command, name: str, roots: Roots) -> list[Step]:
         files.append(item.stdin[1])
     out = []
     for file in files:
-        step = Step("patch", roots.name(file, item.cwd, real=True))
+        step = Step("patch", roots.name(file, item.cwd))
         step.strip, step.reverse, step.folder = strip, reverse, item.cwd
         out.append(step)
     return out

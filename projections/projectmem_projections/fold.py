@@ -230,7 +230,7 @@ def _entries_failed(
         text = _s(data, "text")[:TEXT_MAX]
         own = {"family": family, "text": text, "variant": _variant(key, parts)}
         asked = [p for p in parts if p.get("trivial") is not True] or parts  # the key leaves trivial parts out
-        entry = _entry(event, data, "fail", **own, paths=_paths(parts), words=_words(asked), **shared)
+        entry = _entry(event, data, "fail", **own, paths=_paths(asked), words=_words(asked), **shared)
         ops.append(("entry", key, entry))
     return ops
 

@@ -127,7 +127,8 @@ class Disk:
         `variables` names of programs and of environment variables. `git`: the repository's own files matter to it."""
         root = self.place.root
         deps = _dep_paths(root, dict.fromkeys((".", action.cwd, *_folders(action))))
-        named = [p for part in action.parts for p in part.paths]
+        # Not the folder that it goes to: what is in it is looked at by name, or with all other files.
+        named = [p for part in action.parts for p in part.paths if not part.trivial or len(action.parts) == 1]
         seen = dict.fromkeys(named)
         seen.update(dict.fromkeys(missing_in(output, root, action.cwd)))
         seen.update(dict.fromkeys(paths_in(output, root, action.cwd)))

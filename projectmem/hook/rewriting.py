@@ -13,6 +13,8 @@ import os
 from projectmem_gate import tools
 from projectmem_gate.fixes import DERIVED
 
+from projectmem.hook.widening import read_text
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -195,11 +197,13 @@ def _ran(root: str, call: Any, action: Action, moved: Sequence[str]) -> Texts:
                 return {}
             texts.update(more)
             continue
-        before, text = texts.get(step.path) or (_read(os.path.join(root, step.path)),) * 2
+        folder, base = os.path.split(os.path.join(root, step.path))
+        name = _relative(root, os.path.realpath(folder), base)
+        before, text = texts.get(name) or (_read(os.path.join(root, name)),) * 2
         made = step.apply(text)
         if made is None or len(texts) >= FILES_MAX:
             return {}
-        texts[step.path] = (before, made)
+        texts[name] = (before, made)
     patches = any(part.family in ("git apply", "patch") for part in action.parts)
     return texts if patches or _covers(action, texts, moved) else {}
 
@@ -241,14 +245,7 @@ def _relative(root: str, cwd: str, path: str) -> str:
 
 
 def _read(path: str) -> str:
-    """A file's text with newlines as edits have them, "" for one that is too large or cannot be read."""
-    try:
-        if os.path.getsize(path) > BYTES_MAX or not os.path.isfile(path):
-            return ""
-        with open(path, "rb") as file:
-            return file.read(BYTES_MAX).decode("utf-8", "replace").replace("\r\n", "\n")
-    except (OSError, ValueError):
-        return ""
+    return read_text(path, BYTES_MAX)
 
 
 def amounts_to(

@@ -43,7 +43,7 @@ def _one(root: str, cwd: str, row: Any, shared: str, done: bool) -> Any:
     old, new = row[names[0]], row[names[1]]
     if not old or old == new:
         return row
-    text = _read(os.path.join(root, cwd, path))
+    text = read_text(os.path.join(root, cwd, path))
     for here in (new, old) if done else (old, new):
         if here and text.count(here) == 1:
             at = text.index(here)
@@ -57,12 +57,12 @@ def _one(root: str, cwd: str, row: Any, shared: str, done: bool) -> Any:
     return row
 
 
-def _read(path: str) -> str:
+def read_text(path: str, bytes_max: int = BYTES_MAX) -> str:
     """A file's text with newlines as edits have them, "" for one that is too large or cannot be read."""
     try:
-        if os.path.getsize(path) > BYTES_MAX or not os.path.isfile(path):
+        if os.path.getsize(path) > bytes_max or not os.path.isfile(path):
             return ""
         with open(path, "rb") as file:
-            return file.read(BYTES_MAX).decode("utf-8", "replace").replace("\r\n", "\n")
+            return file.read(bytes_max).decode("utf-8", "replace").replace("\r\n", "\n")
     except (OSError, ValueError):
         return ""

@@ -240,6 +240,9 @@ SILENT: dict[str, Callable[[World], bool]] = {
 SPEAKS: dict[str, Callable[[World], bool]] = {
     "nothing": _after(TEST, TEST_ERROR, "ls src"),
     "a document": _by_hand("README.md", "# y\n"),
+    "a document in the folder that it goes to": _by_hand(
+        "packages/api/NOTES.md", "x", "cd packages/api && npx tsc --noEmit", TSC_ERROR
+    ),
     "what runs leave behind": _by_hand("__pycache__/a.pyc", "x"),
     "a log": _by_hand("x.log", "x"),
     "a patch that lies about": _by_hand("fix.patch", "x"),

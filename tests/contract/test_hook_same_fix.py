@@ -130,6 +130,14 @@ def test_a_failed_edit_of_a_file_that_was_moved(hooked: Any) -> None:
     assert replay_log(str(hooked.home), root=str(hooked.root), verify=True).ok
 
 
+def test_a_failed_edit_again_through_a_linked_folder(hooked: Any) -> None:
+    """By the name of the link, in a shell command and in an edit."""
+    (hooked.root / "lnk").symlink_to("src")
+    failed(hooked, edit(hooked), edit(hooked, "    a = 7", "    a = 1"))
+    assert speaks(hooked, edit(hooked, file="lnk/app.py"))
+    assert speaks(hooked, shell(hooked, "sed -i 's/a = 1/a = 7/' lnk/app.py"))
+
+
 def test_check_says_the_same(hooked: Any) -> None:
     """`projectmem check` of a command that amounts to the failed edit."""
     failed(hooked, edit(hooked), edit(hooked, "    a = 7", "    a = 1"))
