@@ -14,7 +14,7 @@ from projectmem_logs.reader import read_events
 
 from . import generations, published
 from .corpus import Corpus, CorpusError
-from .documents import Facts
+from .documents import Document, Facts
 from .errors import ProjectionError
 from .generations import Summaries
 from .glance import folder
@@ -118,4 +118,25 @@ def _recall(home: str) -> Parity:
         corpus.close()
     facts = Facts()
     facts.apply(read_events(home, upto=upto))
-    return Parity("recall", () if facts.documents() == live else ("the documents",))
+    documents = facts.documents()
+    differs, note = _index(home, where, documents, {stream: seq for stream, seq in upto.items() if seq})
+    return Parity("recall", (*(() if documents == live else ("the documents",)), *differs), note)
+
+
+def _index(home: str, where: str, documents: list[Document], position: dict[str, int]) -> tuple[tuple[str, ...], str]:
+    """What the index of vectors lacks or has too much of beside these documents, and why it was not compared, else ""."""
+    from . import minilm
+    from .vectors import MANIFEST, Vectors, VectorsError, available
+
+    if available() or not os.path.exists(os.path.join(where, MANIFEST)):
+        return (), available() or "no index of vectors was built"
+    embedder, _ = minilm.chosen(home)
+    try:
+        ids = set(Vectors(where, embedder, position).ids)
+    except VectorsError as error:
+        return (str(error),), ""
+    absent = [d.searched for d in documents if d.id not in ids]
+    missing = int(embedder.encode(absent)[1].sum()) if absent else 0
+    ghosts = len(ids - {d.id for d in documents})
+    found = ((missing, "vectors are missing"), (ghosts, "vectors are of what is no longer there"))
+    return tuple(f"{number} {what}" for number, what in found if number), ""

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from projectmem_logs import files
 from projectmem_logs.store import LogStore, init_home
-from projectmem_projections import generations, parity, recollection, summaries
+from projectmem_projections import embed, generations, parity, recollection, summaries, vectors
 from projectmem_projections.generations import Summaries
 from projectmem_projections.loading import load_log
 from projectmem_projections.overlay import connect
@@ -314,7 +314,7 @@ def test_the_comparison_names_what_differs(tmp_path: Path) -> None:
     recollection.refresh(home, None)
     with Snapshot(os.path.join(home, "projections", "gate.sqlite")) as snapshot:
         snapshot.catch_up(home)
-    assert [(found.differs, found.note) for found in parity.compare(home)] == [((), "")] * 3
+    assert [found.differs for found in parity.compare(home)] == [()] * 3
     with connect(path) as con:
         con.execute("UPDATE actions SET outcome = 'ok'")
     pointer = Path(home, "projections", "duckdb", "CURRENT")
@@ -327,6 +327,24 @@ def test_the_comparison_names_what_differs(tmp_path: Path) -> None:
     found = {one.name: one.differs for one in parity.compare(home)}
     assert "actions" in found["summaries"] and "models" in found["summaries"] and "records" not in found["summaries"]
     assert found["snapshot"] and found["recall"]
+
+
+def test_vectors_that_are_missing_or_of_what_is_gone_are_counted(tmp_path: Path) -> None:
+    pytest.importorskip("faiss")
+    home, space = str(tmp_path), embed.default()
+    init_home(home, NOW)
+    write(home, *(event("note.recorded", {"text": f"the {word} is slow", "tags": []}, 1) for word in ("build", "test", "日本")))
+    recollection.refresh(home, space)
+    assert parity.compare(home)[-1] == parity.Parity("recall")
+    where = recollection.current(home) or ""
+    manifest = json.loads(Path(where, "manifest.json").read_text())
+    ids = json.loads(Path(where, "ids.json").read_text())
+    encoded, _ = space.encode(["the build is slow", "something else"])
+    vectors.write(where, [ids[0], "ghost"], encoded, space, manifest["position"])
+    missing = f"{len(ids) - 1} vectors are missing"
+    assert parity.compare(home)[-1].differs == (missing, "1 vectors are of what is no longer there")
+    Path(where, "index.faiss").write_bytes(b"noise")
+    assert "does not match" in parity.compare(home)[-1].differs[0]
 
 
 def test_what_was_not_built_is_no_difference(tmp_path: Path) -> None:
