@@ -126,7 +126,7 @@ def _trajectory(data: Mapping[str, Any], written: int, root: str, agent: str, de
         rows = [row for row in calls if isinstance(row, dict)] if isinstance(calls, list) else []
         for n, row in enumerate(rows):
             id = text_of(row, "tool_call_id")
-            result = results.get(id) or (results.get(f"#{n}") if len(rows) == 1 else None)
+            result = results.get(id) or (results.get("#0") if n == len(rows) - 1 else None)  # one screen after all of a step
             if result is None or not text_of(row, "function_name"):
                 continue
             own = _own(row)
@@ -135,13 +135,8 @@ def _trajectory(data: Mapping[str, Any], written: int, root: str, agent: str, de
             payload = payload_of(str(session), _inside(root, own.get("cwd")), model)
             payload.agent = str(own.get("agent") or agent)
             name = str(own.get("harness") or text_of(about, "name") or "atif")[:200]
-            call = call_of(
-                payload,
-                name,
-                row["function_name"],
-                _arguments(row, own, (top, root)),
-                str(own.get("call") or f"atif:{known}:{id}"),
-            )
+            tool, given = _tool(row["function_name"], _arguments(row, own, (top, root)))
+            call = call_of(payload, name, tool, given, str(own.get("call") or f"atif:{known}:{id}"))
             if sha := own.get("input_sha"):
                 call["input_sha"] = str(sha)
             _answered(call, {**_extra(step), **_extra(row), **_extra(result), **own}, _content(result.get("content")))
@@ -150,6 +145,14 @@ def _trajectory(data: Mapping[str, Any], written: int, root: str, agent: str, de
     for sub in subs if isinstance(subs, list) and depth < DEPTH_MAX else ():
         if isinstance(sub, dict) and isinstance(sub.get("steps"), list):
             yield from _trajectory(sub, written, root, text_of(sub, "trajectory_id") or "subagent", depth + 1)
+
+
+def _tool(name: str, given: Any) -> tuple[str, Any]:
+    """The tool and its input; keys that are typed into a terminal (as terminus-2 has them) are a command when they end a line."""
+    keys = given.get("keystrokes") if name == "bash_command" and isinstance(given, dict) else None
+    if not isinstance(keys, str):
+        return "bash" if name == "bash_command" else name, given
+    return ("bash", {"command": keys.rstrip()}) if keys.endswith("\n") and keys.strip() else ("keys", {"keys": keys})
 
 
 def _sha(value: Any) -> str:

@@ -126,6 +126,31 @@ def test_an_atif_trajectory_is_its_tool_calls(root: Path, tmp_path: Path) -> Non
     assert _import(root, "atif", path) == 0 and len(_all(root)) == 3
 
 
+def test_what_an_agent_typed_into_a_terminal_is_commands(root: Path, tmp_path: Path) -> None:
+    """Keys that end a line are one; the screen behind a step belongs to the last of its calls."""
+
+    def call(n: int, keys: str) -> dict[str, Any]:
+        return {
+            "tool_call_id": f"call_0_{n}",
+            "function_name": "bash_command",
+            "arguments": {"keystrokes": keys, "duration": 0.1},
+        }
+
+    calls = [call(1, "cd web\n"), call(2, "make build\n")]
+    screen = {"results": [{"content": "$ make build\nmake: *** [build] Error 2\n$"}]}
+    steps = [
+        {"step_id": 1, "source": "agent", "message": "", "tool_calls": calls, "observation": screen},
+        {"step_id": 2, "source": "agent", "message": "", "tool_calls": [call(3, "C-c")], "observation": screen},
+    ]
+    assert _import(root, "atif", _file(tmp_path, {**_atif(), "steps": steps})) == 0
+    assert next((e["data"]["kind"], e["data"]["text"], e["data"]["outcome"]) for e in _all(root)) == (
+        "sh",
+        "make build",
+        "failed",
+    )
+    assert [e["data"]["kind"] for e in _all(root)] == ["sh", "other"]
+
+
 LOG = [
     {"pytest_version": "9.0", "$report_type": "SessionStart"},
     {"nodeid": "t.py::test_a", "outcome": "passed", "duration": 0.5, "stop": 1796032801.0, "$report_type": "TestReport"},
