@@ -184,6 +184,13 @@ def test_a_framework_s_other_door_is_served_alike(framework: Framework) -> None:
     assert framework.outcomes()[-1] == ("failed", 2)
 
 
+@pytest.mark.parametrize("framework", ["langchain"], indirect=True)
+def test_a_call_that_is_cancelled_is_no_failure(framework: Framework) -> None:
+    """The application gives the run up while the command runs."""
+    framework.session("touch begun; sleep 1; false", mode="cancelled")
+    assert framework.outcomes() == [("cancelled", None)]
+
+
 @each
 def test_a_tool_that_raises_has_failed(framework: Framework) -> None:
     """What it raised is on record, also where the framework keeps it from the model or ends the run; what the gate has to say is

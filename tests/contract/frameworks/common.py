@@ -1,7 +1,7 @@
 """What the drivers of the frameworks share: run as `python DRIVER SPEC`, they play one session and print what the model was sent.
 
 SPEC is a JSON file: {"example": Python source of the README, "steps": [[command, ...], ...] the calls of each model answer,
-"mode": "" | "async" | "raises" | "rejected", "client": the program of a client that the framework starts}.
+"mode": "" | "async" | "cancelled" | "raises" | "rejected", "client": the program of a client that the framework starts}.
 Printed is {"inputs": [all texts of the request, for each request to the model]}.
 """
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 from common import finish, inputs, play, spec
@@ -45,6 +46,18 @@ if spec["mode"] == "rejected":
     person = HumanInTheLoopMiddleware(interrupt_on={"run_shell": True})
     found = play({**names, "person": person, "saver": InMemorySaver(), "config": config}, rejecting)
     found["agent"].invoke(Command(resume={"decisions": [{"type": "reject"}]}), config)
+elif spec["mode"] == "cancelled":
+    found = play(names, lambda source: source.replace("agent.invoke(", "work = agent.ainvoke("))
+
+    async def cancel() -> None:
+        """Give up once the command has begun."""
+        task = asyncio.create_task(found["work"])
+        while not Path("begun").exists():
+            await asyncio.sleep(0.02)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    asyncio.run(cancel())
 elif spec["mode"] == "async":
     found = play(names, lambda source: source.replace("agent.invoke(", "work = agent.ainvoke("))
     asyncio.run(found["work"])
