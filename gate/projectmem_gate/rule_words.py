@@ -6,9 +6,8 @@ Only words that no spelling can do without are among them. A rule of which nothi
 
 from __future__ import annotations
 
-from projectmem_gate.globs import wild
 from projectmem_gate.hints import ANY, runs
-from projectmem_gate.rules import OR
+from projectmem_gate.rules import OR, names_tool
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ def _may(rule: Mapping[str, Any], tool: str, tool_input: Any, words: frozenset[s
         kind = kind_of(tool)
     if target == "tool":
         if kind not in _RELAYS:
-            return any(wild(one.strip(), tool) for one in pattern.split(OR))
+            return any(names_tool(one.strip(), tool) for one in pattern.split(OR))
         held = words | set(runs(tool))
     elif target == "path":
         if kind in _LOOKS:

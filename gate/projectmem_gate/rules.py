@@ -118,16 +118,23 @@ def matches(target: str, pattern: str, action: Action, part: Part) -> bool:
     if target == "path":
         return any(path_matches(pattern, p) for p in writes(part))
     if target == "tool":
-        # Gemini CLI's `mcp_server_tool`, where it does not tell the two apart, is covered by what covers `mcp__server__tool`.
-        joined = action.tool.startswith("mcp_") and not action.tool.startswith("mcp__")
-        return wild(pattern, action.tool) or (joined and wild(pattern.replace("__", "_"), action.tool))
+        return names_tool(pattern, action.tool)
     if target != "command" or part.kind != "sh":
         return False
     spaced = " ".join(pattern.split())
+    if spaced[:1].isupper() and "-" in spaced.partition(" ")[0]:
+        spaced = spaced.lower()  # a command of PowerShell, in whatever case
     for text in (part.family, part.text, _bare(part.text)):
         if text == spaced or text.startswith(f"{spaced} ") or ("*" in spaced and wild(spaced, text)):
             return bool(spaced)
     return False
+
+
+def names_tool(pattern: str, tool: str) -> bool:
+    """Does a glob cover a tool's name? Gemini CLI's `mcp_server_tool`, which does not tell the two apart, is covered by what
+    covers `mcp__server__tool`."""
+    joined = tool.startswith("mcp_") and not tool.startswith("mcp__")
+    return wild(pattern, tool) or (joined and wild(pattern.replace("__", "_"), tool))
 
 
 def _bare(text: str) -> str:

@@ -14,6 +14,7 @@ from projectmem_gate.decide import decide
 from projectmem_gate.identify import identify
 from projectmem_gate.model import Action, Decision, Session
 from projectmem_gate.policy import DAY, Policy, Rule
+from projectmem_gate.rule_words import may_cover
 
 NOW = 1_800_000_000_000_000
 CLAUSE: dict[str, Any] = {
@@ -208,6 +209,14 @@ def test_a_rule_for_a_server_s_tool_covers_the_name_that_tells_no_server() -> No
         ("mcp__gitlab__*", "allow"),
     ):
         assert say(call, {}, Policy(rules=[Rule("gh", "tool", pattern, "deny", "no")])).verdict == verdict, pattern
+        rule = {"target": "tool", "pattern": pattern, "effect": "deny"}
+        assert may_cover([rule], call.tool, {"title": "t"}, frozenset(("title", "t")), frozenset()) == (verdict == "deny")
+
+
+def test_a_rule_for_a_command_of_powershell_is_read_in_any_case() -> None:
+    call = identify("powershell", {"command": "Remove-Item -Recurse dist"}, root="/r", cwd="/r")
+    for pattern in ("Remove-Item", "remove-item"):
+        assert say(call, {}, Policy(rules=[Rule("rm", "command", pattern, "deny", "no")])).verdict == "deny"
 
 
 def test_programs_that_are_known_need_no_backticks() -> None:
