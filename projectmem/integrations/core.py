@@ -103,8 +103,11 @@ class Gate:
         writes: Mapping[str, Sequence[str]] | None = None,
         translate: shapes.Translate | None = None,
     ) -> Gate:
-        """The gate of a project; `path` is the folder that the tools run in. `commands`, `edits`, `writes` and `translate` say what
-        the program's own tools do (shapes.Tools). Raises NoProjectError where no log is set up, ValueError for a table that makes no sense."""
+        """The gate of a project; `path` is the folder that the tools run in.
+
+        `commands`, `edits`, `writes` and `translate` say what the program's own tools do (shapes.Tools).
+        Raises NoProjectError where no log is set up, ValueError for a table that makes no sense.
+        """
         place = places.locate(os.path.abspath(path))
         if place is None or not place.ready:
             raise NoProjectError(f"no log for {os.path.abspath(path)}: run `projectmem init` in that project")
