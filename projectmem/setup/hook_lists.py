@@ -26,12 +26,12 @@ class SettingsError(ProjectmemError):
 def read(path: Path, *, comments: bool = False) -> tuple[Settings, str]:
     """(settings, text); ({}, "") for no file. Raises SettingsError for anything that is no JSON object."""
     try:
-        text = path.read_bytes().decode("utf-8-sig" if not comments else "utf-8")
+        text = path.read_bytes().decode()
     except FileNotFoundError:
         return {}, ""
     except (OSError, UnicodeDecodeError) as exc:
         raise SettingsError(f"{path} cannot be read ({exc}): nothing was changed") from None
-    if not text.strip():
+    if jsonc.blank(text):
         return {}, text
     try:
         data = jsonc.parse(text, comments=comments).data
@@ -125,12 +125,16 @@ def all_hooks(groups: list[Any]) -> list[Any]:
 
 
 def _with(path: Path, text: str, groups: dict[str, Group], comments: bool, top: Settings) -> str:
-    if not text.strip():
-        return jsonc.shown({**top, "hooks": {event: [group] for event, group in groups.items()}}, "  ", 0) + "\n"
+    if jsonc.blank(text):
+        mark = jsonc.MARK if text.startswith(jsonc.MARK) else ""
+        return mark + jsonc.shown({**top, "hooks": {event: [group] for event, group in groups.items()}}, "  ", 0) + "\n"
     root = jsonc.parse(text, comments=comments)
     hooks_of(path, root.data)
     if "hooks" not in root.members:
         return jsonc.applied(text, [jsonc.inserted(text, root, 0, {e: [g] for e, g in groups.items()}, "hooks")])
+    hooks = root.members["hooks"][1]
+    if hooks.data is None:
+        text = jsonc.applied(text, [(hooks.start, hooks.end, "{}")])
     for event, group in groups.items():
         hooks = jsonc.parse(text, comments=comments).members["hooks"][1]
         if event in hooks.members:
@@ -143,7 +147,7 @@ def _with(path: Path, text: str, groups: dict[str, Group], comments: bool, top: 
 
 def _without(path: Path, text: str, comments: bool) -> str:
     """The text without our hooks, and without what only they were in."""
-    while text.strip():
+    while not jsonc.blank(text):
         root = jsonc.parse(text, comments=comments)
         hooks_of(path, root.data)
         edit = _first_of_ours(text, root)

@@ -14,6 +14,7 @@ _GAP = re.compile(r"(?:\s+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
 _SCALAR = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null")
 MAX_DEPTH = 200
+MARK = "\ufeff"  # a byte order mark, with which some editors of Windows begin a file; it stays where it is
 
 
 class JsonError(ValueError):
@@ -108,11 +109,16 @@ class _Reader:
 def parse(text: str, *, comments: bool = True) -> Node:
     """The whole text as one value. With `comments`, comments and a comma after the last member are allowed. Raises JsonError."""
     reader = _Reader(text, comments)
-    node = reader.value(0)
+    node = reader.value(text.startswith(MARK))
     end = reader.skip(node.end)
     if end != len(text):
         raise JsonError(text, end, "something stands after the end")
     return node
+
+
+def blank(text: str) -> bool:
+    """Whether nothing is in the file yet."""
+    return not text.removeprefix(MARK).strip()
 
 
 Edit = tuple[int, int, str]  # text[start:end] becomes the string

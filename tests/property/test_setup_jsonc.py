@@ -82,8 +82,8 @@ def test_any_text_is_read_as_json_does_or_refused(text: str) -> None:
 def test_ours_go_in_beside_theirs_and_come_out_exactly(data: st.DataObject, rest: dict[str, Any], hooks: Any) -> None:
     """After add the data is theirs plus ours; add again writes nothing; remove gives the very bytes back, with the note,
     and the same data but for lists that were left empty, without it."""
-    value = {**rest, **({"hooks": hooks} if hooks is not None else {})}
-    text = data.draw(_written(value))
+    value = {**rest, **({"hooks": hooks} if hooks is not None or data.draw(st.booleans()) else {})}
+    text = data.draw(st.sampled_from(["", jsonc.MARK])) + data.draw(_written(value))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "settings.json"
         path.write_bytes(text.encode())
@@ -99,7 +99,7 @@ def test_ours_go_in_beside_theirs_and_come_out_exactly(data: st.DataObject, rest
         left = jsonc.parse(path.read_bytes().decode()).data
         assert {k: v for k, v in left.items() if k != "hooks"} == rest
         kept = {event: groups for event, groups in (hooks or {}).items() if groups}
-        assert {event: groups for event, groups in left.get("hooks", {}).items() if groups} == kept
+        assert {event: groups for event, groups in (left.get("hooks") or {}).items() if groups} == kept
         path.write_bytes(made)
         assert hook_lists.remove(path, note, comments=True)
         assert path.read_bytes() == text.encode()
