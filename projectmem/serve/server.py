@@ -149,16 +149,15 @@ class Request(BaseHTTPRequestHandler):
         self._send(405, "text/plain; charset=utf-8", b"hooks are posted")
 
     def _send(self, status: int, kind: str, body: bytes) -> None:
-        self.send_response_only(status)
+        """The answer in one piece: each write is a packet and a wake-up of the client."""
+        head = [f"{self.protocol_version} {status} {self.responses[status][0]}"]
         if body:
-            self.send_header("Content-Type", kind)
+            head.append(f"Content-Type: {kind}")
         if status != 204:
-            self.send_header("Content-Length", str(len(body)))
+            head.append(f"Content-Length: {len(body)}")
         if self.close_connection:
-            self.send_header("Connection", "close")
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
+            head.append("Connection: close")
+        self.wfile.write("\r\n".join([*head, "", ""]).encode("ascii") + (body if self.command != "HEAD" else b""))
 
 
 class _Threads(socketserver.ThreadingMixIn):
