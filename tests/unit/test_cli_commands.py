@@ -22,7 +22,7 @@ PATHS = [
     ("stats",), ("sql",), ("export",), ("embedder",),
     ("pin",), ("snooze",), ("dispute",), ("supersede",), ("review",), ("feedback",), ("log",), ("replay",),
     ("verify",), ("repair",), ("checkpoint",), ("prove",), ("forget",), ("rebuild",),
-    ("mcp",), ("serve",), ("watch",), ("backtest",),
+    ("mcp",), ("proxy",), ("serve",), ("watch",), ("backtest",),
     ("record",), ("record", "issue"), ("record", "hypothesis"), ("record", "attempt"), ("record", "fix"),
     ("record", "decision"), ("record", "note"), ("record", "label"), ("policy",), ("policy", "show"), ("policy", "validate"),
     ("policy", "path"),
