@@ -98,8 +98,9 @@ def _quoted(message: str) -> str:
 
 
 def _git(place: Place, argv: list[str]) -> bytes:
-    """Git's answer about the work tree. Nothing of the repository's own is run: no hook, pager, filter or external diff."""
-    safe = ["-c", "core.fsmonitor=false", "-c", "log.showSignature=false"]
+    """Git's answer about the work tree. Nothing of the repository's own is run (no hook, pager, filter or external diff), and
+    what a partial clone lacks is not fetched."""
+    safe = ["-c", "core.fsmonitor=false", "-c", "log.showSignature=false", "-c", "protocol.allow=never"]
     command = ["git", "-C", place.root, "--no-pager", *safe, *argv]
     try:
         done = subprocess.run(command, capture_output=True, timeout=WAIT_S, check=False, stdin=subprocess.DEVNULL)
