@@ -23,6 +23,8 @@ QUESTIONS = {
     "sessions": "SELECT * FROM sessions ORDER BY last_at DESC LIMIT 20",
     "gate_outcomes": "SELECT followed, count(*) FROM gate_outcomes GROUP BY followed",
     "models": "SELECT * FROM models",
+    "memory": "SELECT type, count(*), max(utility) FROM memory GROUP BY type",
+    "record_states": "SELECT kind, count(*) FILTER (waits) FROM record_states GROUP BY kind",
 }
 
 
