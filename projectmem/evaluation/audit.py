@@ -62,11 +62,7 @@ def _probes(documents: Sequence[tuple[str, str]]) -> list[Query]:
 def _snapshot(
     documents: Sequence[tuple[str, str]], embedder: Space | None, model: Model, probes: list[Query] | None = None
 ) -> tuple[dict[str, dict[str, float | int]], list[tuple[str, ...]]]:
-    asked = measure.collect([labelled.Labelled("store", list(documents), probes or _probes(documents))], embedder)
-    with labelled.searching(documents, embedder) as search:
-        rise = background.score(search.nearest, model)
-    for one in asked:
-        one.background = rise
+    asked = measure.collect([labelled.Labelled("store", list(documents), probes or _probes(documents))], embedder, (), model)
     shown = [tuple(r.document.id for r in measure.decide(one, model).items) for one in asked]
     none = [s for s, one in zip(shown, asked, strict=True) if not one.query.relevant]
     own = [s for s, one in zip(shown, asked, strict=True) if one.query.relevant]

@@ -33,10 +33,10 @@ class Asked:
 
     __slots__ = ("background", "candidates", "documents", "kind", "query", "set")
 
-    def __init__(self, query: Query, candidates: list[Candidate], documents: int, name: str) -> None:
+    def __init__(self, query: Query, candidates: list[Candidate], documents: int, name: str, background: int | None) -> None:
         self.query, self.candidates, self.documents, self.set = query, candidates, documents, name
         self.kind = structure.of(query.text).kind
-        self.background: int | None = None
+        self.background = background
 
     @property
     def top(self) -> Top:
@@ -63,14 +63,20 @@ class Outcome:
         return 0.0 if self.query.relevant else RIGHT_SILENCE
 
 
-def collect(sets: Sequence[Labelled], embedder: Space | None, filler: Sequence[tuple[str, str]] = ()) -> list[Asked]:
-    """Ask every question of its set's documents, with `filler` documents among them."""
+def collect(
+    sets: Sequence[Labelled], embedder: Space | None, filler: Sequence[tuple[str, str]] = (), model: Model | None = None
+) -> list[Asked]:
+    """Ask every question of its set's documents, with `filler` documents among them.
+
+    model  that measures the background of each store, where that is wanted
+    """
     out = []
     for one in sets:
         with labelled.searching([*one.documents, *filler], embedder) as search:
+            rise = background.score(search.nearest, model) if model is not None else None
             for query in one.queries:
                 candidates = [c for c in search.candidates(query.text, labelled.SCOPE, labelled.NOW) if c.features]
-                out.append(Asked(query, candidates, search.count, one.name))
+                out.append(Asked(query, candidates, search.count, one.name, rise))
     return out
 
 
@@ -168,11 +174,11 @@ def growth(
     own = {id_ for id_, _ in one.documents}
     for size in sizes:
         more = filler[: max(0, size - len(one.documents))]
-        asked = collect([one], embedder, more)
-        with labelled.searching([*one.documents, *more], embedder) as search:
-            rise = background.score(search.nearest, model)
-        for a in asked:
-            a.background = rise if a.documents > len(one.documents) else None
+        asked = collect([one], embedder, more, model)
+        rise = asked[0].background
+        if not more:
+            for a in asked:  # as in a store of the size that was fitted on, which measures none
+                a.background = None
         found = outcomes(asked, [model] * len(asked))
         figures = score(found["controller"], "controller")
         plain = score(found["top_k"], "top_k")
