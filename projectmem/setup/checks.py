@@ -8,8 +8,9 @@ from pathlib import Path
 
 from projectmem.place import Place
 from projectmem.serve import settings as resident
-from projectmem.setup import claude_settings, gitignore
+from projectmem.setup import claude_settings, gitignore, hook_lists
 from projectmem.setup import plugin as plugins
+from projectmem.setup.command import is_ours
 from projectmem.setup.harnesses import CLAUDE, HARNESSES, Harness
 from projectmem.setup.hook_lists import SettingsError
 from projectmem.setup.init import written_plugins
@@ -94,7 +95,32 @@ def _problems(name: str, harness: Harness, path: Path) -> Iterator[Check]:
         yield Check("settings", FAIL, str(exc), "mend the file")
 
 
+MILLISECONDS = ("gemini", "qwen")  # where the others count seconds
+
+
+def _weakened(name: str, harness: Harness, path: Path) -> Iterator[Check]:
+    """Hooks that are registered and cannot do their work: a matcher that leaves calls out, a timeout that ends them too early (a
+    number of seconds where the harness counts milliseconds, say). The harness lets the call go on in both cases."""
+    wanted = harness.groups() if harness.groups else {}
+    data, _ = hook_lists.read(path, comments=harness.comments)
+    for event, groups in hook_lists.hooks_of(path, data).items():
+        for group in groups if event in wanted else []:
+            ours = [hook for hook in hook_lists.all_hooks([group]) if is_ours(hook)]
+            matcher = group.get("matcher") if ours else None
+            if name != CLAUDE and matcher not in (None, "", "*", ".*"):
+                what = f"{path}: the matcher of {event} is {matcher!r}, so the gate sees only part of the calls"
+                yield Check("settings", FAIL, what, _init(name))
+            meant = hook_lists.all_hooks([wanted[event]])[0].get("timeout", 0)
+            for given in [hook.get("timeout") for hook in ours]:
+                if isinstance(given, (int, float)) and given < meant:
+                    unit = "ms" if name in MILLISECONDS else "s"
+                    what = f"{path}: the timeout of {event} is {given} {unit} where {meant} {unit} are meant"
+                    yield Check("settings", FAIL, f"{what}: a hook that takes longer is ended and the call goes on", _init(name))
+
+
 def _complete(name: str, harness: Harness, place: Place, path: Path) -> Iterator[Check]:
+    if harness.groups:
+        yield from _weakened(name, harness, path)
     if name == CLAUDE:
         yield from _claude(place, path)
         return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import time
 from pathlib import Path
@@ -163,6 +164,26 @@ def test_doctor_hears_a_hook_that_does_nothing(repo: Path, name: str) -> None:
     checks = list(doctor.examine(str(repo), now=NOW))
     assert not doctor.healthy(checks)
     assert any("recorded no" in c.detail for c in checks if c.status == doctor.FAIL)
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_doctor_names_a_timeout_and_a_matcher_that_leave_calls_out(repo: Path, name: str) -> None:
+    """Seconds where the harness counts milliseconds end a hook before it can answer; the call goes on in silence."""
+    _init(repo, name)
+    path = repo / HARNESSES[name].project
+    good = path.read_text()
+
+    def failed() -> str:
+        found = doctor.examine(str(repo), now=NOW, fire=False)
+        return "\n".join(check.detail for check in found if check.status == "fail")
+
+    assert failed() == ""
+    path.write_text(re.sub(r'"timeout": \d+', '"timeout": 1', good, count=1))
+    unit = "ms" if name in ("gemini", "qwen") else "s"
+    assert re.search(rf"the timeout of \w+ is 1 {unit} where \d+ {unit} are meant", failed())
+    if '"matcher": "*"' in good:
+        path.write_text(good.replace('"matcher": "*"', '"matcher": "Bash("', 1))
+        assert "is 'Bash(', so the gate sees only part" in failed()
 
 
 def test_codex_hooks_that_nobody_trusted_are_noted(repo: Path, tmp_path: Path) -> None:
