@@ -208,6 +208,8 @@ class Scripts(Harness):
 
 
 CLAUDE = "claude-code"
+# Started in a folder below the project's they do not look there for its hooks (measured; Claude Code, Codex and Droid do).
+HERE_ONLY = ("gemini", "qwen", "copilot", "pi")
 HARNESSES: dict[str, Harness] = {
     CLAUDE: Harness(
         "Claude Code", "claude", ("CLAUDE_CONFIG_DIR", "~/.claude"), ".claude/settings.local.json", "settings.json",

@@ -22,7 +22,7 @@ from projectmem.place import Place
 from projectmem.serve import settings as resident
 from projectmem.setup import claude_settings, compiled, gitignore
 from projectmem.setup import plugin as plugins
-from projectmem.setup.harnesses import CLAUDE, HARNESSES, Harness
+from projectmem.setup.harnesses import CLAUDE, HARNESSES, HERE_ONLY, Harness
 
 DEFAULT = (CLAUDE,)
 RIVAL = "projectmem"  # an unrelated distribution that owns the same import name
@@ -131,6 +131,10 @@ def init(
             _write_plugin(place, report, plugin)
         else:
             _register(place, report, name, harness, user=user, http=http)
+    unseen = [harness.title for name, harness in chosen if name in HERE_ONLY]
+    if unseen and not user and os.path.realpath(start) != os.path.realpath(place.root):
+        where = f"start them in {place.root}, or put the hooks into your own settings with `projectmem init --user`"
+        report.warnings.append(f"{', '.join(unseen)} started in a subfolder read no hooks of the project: {where}")
     if import_sessions:
         found = sessions(place, [name for name, _ in chosen])
         report.counts = backfill(place, now=now, progress=progress, sources=found)

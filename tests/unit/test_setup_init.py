@@ -95,6 +95,22 @@ def test_invalid_settings_stop_init_before_anything_is_made(repo: Path) -> None:
     assert _local(repo).read_text() == "{ nope"
 
 
+def test_a_harness_that_looks_only_where_it_is_started_is_named_in_a_subfolder(repo: Path) -> None:
+    """In a monorepo the hooks are at its root, where some do not look; a person's own settings are read everywhere."""
+    (repo / "packages" / "a").mkdir(parents=True)
+
+    def warned(start: Path, user: bool = False) -> bool:
+        names = ("claude-code", "gemini", "codex")
+        report = setup.init(str(start), now=NOW, harnesses=names, user=user, import_sessions=False)
+        return any("Gemini CLI started in a subfolder" in text for text in report.warnings)
+
+    assert warned(repo / "packages" / "a")
+    assert (repo / ".gemini" / "settings.json").exists()
+    assert not (repo / "packages" / "a" / ".gemini").exists()
+    assert not warned(repo)
+    assert not warned(repo / "packages" / "a", user=True)
+
+
 def test_user_hooks_go_into_the_person_s_settings(repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """--user edits the file in CLAUDE_CONFIG_DIR and no file of the project."""
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "config"))
