@@ -36,7 +36,12 @@ def closed(home: str, glance: Glance) -> None:
     glance.close()
 
 
-take, give = opened, closed  # a resident process keeps what it has read
+def unread(home: str) -> bool:
+    """Nothing of any log was read before."""
+    return True
+
+
+take, give, is_unread = opened, closed, unread  # a resident process keeps what it has read
 
 
 def is_beyond(home: str, read_max: int) -> bool:
@@ -45,7 +50,7 @@ def is_beyond(home: str, read_max: int) -> bool:
     from projectmem_projections.published import current
     from projectmem_projections.tail import positions
 
-    if take is not opened:  # a resident process may have read it long ago
+    if not is_unread(home):  # long ago, when there was less of it
         return False
     return current(f"{home}/projections/recall") is None and sum(size for _, size in positions(home).values()) > read_max
 

@@ -131,6 +131,10 @@ def _unlook(home: str, glance: Glance) -> None:
         glance.close()
 
 
+def _is_unread(home: str) -> bool:
+    return home not in _glances
+
+
 def keep() -> None:
     """From now on this process keeps what it opens."""
     gc.collect()
@@ -138,7 +142,7 @@ def keep() -> None:
     gc.set_threshold(COLLECT_AFTER, *_collects[1:])
     quick.connect, quick.disconnect, quick.FOR_WRITING = _connect, _disconnect, _for_writing[-1:]
     state.opener = _open
-    recall_light.take, recall_light.give = _look, _unlook
+    recall_light.take, recall_light.give, recall_light.is_unread = _look, _unlook, _is_unread
     writing.take, writing.give = _take, _give
 
 
@@ -148,6 +152,7 @@ def release() -> None:
     gc.unfreeze()
     state.opener = Snapshot
     recall_light.take, recall_light.give = recall_light.opened, recall_light.closed
+    recall_light.is_unread = recall_light.unread
     quick.connect, quick.disconnect, quick.FOR_WRITING = quick.opened, quick.closed, _for_writing
     writing.take, writing.give = writing.made, writing.unmade
     for store in [store for stores in _stores.values() for store in stores]:
