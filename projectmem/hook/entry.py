@@ -11,8 +11,6 @@ import os
 import sys
 import time
 
-from projectmem_logs.fastjson import encode, loads
-
 from projectmem import place as places
 
 TYPE_CHECKING = False
@@ -34,6 +32,8 @@ def main(argv: list[str], stdin: IO[bytes] | None = None, stdout: IO[bytes] | No
             source = sys.stdin.buffer if stdin is None else stdin
             reply = respond(argv, source.read(MAX_INPUT_BYTES + 1), time.time_ns() // 1000)
             if reply is not None:
+                from projectmem_logs.fastjson import encode
+
                 _write(encode(reply).encode("utf-8", "backslashreplace"), stdout)  # a lone surrogate becomes its JSON escape
                 said = True
     except BaseException as exc:  # nothing may leave here but exit code 0
@@ -61,6 +61,8 @@ def respond(argv: list[str], raw: bytes, now: int, *, home: str = "") -> dict[st
     home  where given, the only log that is asked and written: a payload from another project gets no answer
     """
     harness, event = [*argv, "", ""][:2]
+    from projectmem_logs.fastjson import loads  # not before it is known that the hook is on
+
     from projectmem.hook.payload import ADAPTERS
 
     if harness not in ADAPTERS:

@@ -14,6 +14,7 @@ import subprocess
 import tempfile
 import time
 
+from projectmem.place import SWITCH_VARIABLE
 from tests.bench.hook import Project, cases
 
 RUNS = 21
@@ -128,10 +129,13 @@ def instructions() -> list[str]:
     counted: dict[str, int] = {}
     with tempfile.TemporaryDirectory() as folder:
         project = Project(folder)
-        for name, (argv, stdin) in cases(project, 1, shell=False).items():
+        calls = cases(project, 1, shell=False)
+        calls["pre, switched off"] = calls["pre, no candidate"]
+        for name, (argv, stdin) in calls.items():
+            env = {**os.environ, SWITCH_VARIABLE: "off" if name.endswith("off") else ""}
             out = os.path.join(folder, "callgrind.out")
             tool = [valgrind, "--tool=callgrind", f"--callgrind-out-file={out}"]
-            done = subprocess.run([*tool, *argv], input=stdin, cwd=folder, capture_output=True, check=True)
+            done = subprocess.run([*tool, *argv], input=stdin, cwd=folder, env=env, capture_output=True, check=True)
             counted[name] = int(done.stderr.decode("utf-8", "replace").rpartition("Collected : ")[2].split()[0])
     floor = next(iter(counted.values()))
     return [f"{name:32} {count / 1e6:8.1f} M instructions  {count / floor:5.2f}x" for name, count in counted.items()]
