@@ -161,6 +161,23 @@ def test_a_hook_that_is_registered_twice_records_once(hooked: Any, name: str) ->
     assert len(hooked.events("action.proposed")) == 1
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_parallel_calls_of_two_agents_of_a_session_are_each_recorded_as_its_own(hooked: Any, name: str) -> None:
+    """Where a harness names the agent (Claude Code and Cline do), each call is the agent's that made it, once."""
+    first, second = Told(hooked, name), Told(hooked, name)
+    second.ids = 50
+    for told, agent in ((first, "a"), (second, "b")):
+        base = told.base
+        told.base = lambda event, session, base=base, agent=agent: {**base(event, session), "agent_id": agent}  # type: ignore
+    one, two = first.call("make one"), second.call("make two")
+    first.before(one)
+    second.before(two)
+    second.after(two, 2, "make: *** No rule to make target 'two'.")
+    first.after(one, 2, "make: *** No rule to make target 'one'.")
+    rows = [(e["actor"]["agent"], e["data"]["text"], e["data"]["outcome"]) for e in hooked.events("action.finished")]
+    assert rows == [("b", "make two", "failed"), ("a", "make one", "failed")]
+
+
 @pytest.mark.parametrize("name", UNNAMED)
 def test_parallel_calls_without_ids_find_their_own_notes(hooked: Any, name: str) -> None:
     """Both started before either ended, and they end in the other order; a third time is a call of its own."""
