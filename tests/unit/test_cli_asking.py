@@ -52,7 +52,7 @@ def test_the_limit_and_no_rows_are_said(project: Path, capsys: pytest.CaptureFix
         (["sql", "SELECT * FROM note"], "notes"),  # DuckDB names the nearest table
         (["sql", "SELECT 1", "--csv", "--json"], "not both"),
         (["sql", "FROM read_text('/etc/passwd')"], "no files"),
-        (["export"], "--parquet DIR or --csv DIR"),
+        (["export"], "--parquet DIR, --csv DIR, --otel FILE or --atif DIR"),
         (["export", "--csv", "."], "nothing is overwritten"),
     ],
 )
