@@ -15,7 +15,7 @@ import re
 from projectmem_logs import files
 
 TABLE = os.path.join(os.path.dirname(__file__), "data", "glosses.txt")
-REVISION = "1"  # of table and rules together: part of what an index was made with
+REVISION = "2"  # of table and rules together: part of what an index was made with
 MOST = 6  # glosses of one text
 HEAD = 400  # characters of a text that are looked at
 CACHE_MAX = 4_096
