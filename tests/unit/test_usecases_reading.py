@@ -93,7 +93,7 @@ def test_failures_expire(world: World) -> None:
     """Nothing speaks for ever; the row says that it lapsed."""
     assert failures.failures(world.place, NOW + 60 * DAY) == []
     rows = failures.failures(world.place, NOW + 60 * DAY, every=True)
-    assert [row.silence(NOW + 60 * DAY) for row in rows] == ["cleared: the same action succeeded later", "expired 7 weeks ago"]
+    assert [row.silence(NOW + 60 * DAY) for row in rows] == ["cleared: the same action succeeded later", "expired 8 weeks ago"]
 
 
 def test_one_failed_chain_is_one_row(world: World) -> None:
