@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from datetime import UTC, datetime
 from typing import Any
 
@@ -34,8 +35,16 @@ def matches(target: str, pattern: str, action: Any, part: Any) -> bool:
     bare = re.sub(r"^(?:(?:[A-Za-z_]\w*=\S*|sudo) )+", "", part.text)
     texts = (part.family, part.text, bare)
     return part.kind == "sh" and any(
-        f"{t} ".startswith(f"{p} ") or ("*" in p and wild(p, t)) for p in alternatives for t in texts
+        f"{t} ".startswith(f"{p} ") or ("*" in p and wild(p, t)) or optioned(p, t) for p in alternatives for t in texts
     )
+
+
+def optioned(pattern: str, text: str) -> bool:
+    wanted, said = shlex.split(pattern), shlex.split(text.split("  # ")[0])
+    said = said[: said.index("--")] if "--" in said else said
+    plain = [[w for w in words if not w.startswith("-")] for words in (wanted, said)]
+    own = {w for w in wanted if w.startswith("-")}
+    return bool(own) and own <= set(said) and plain[1][: len(plain[0])] == plain[0]
 
 
 def verdict(action: Any, labels: list[dict[str, Any]], policy: Any, now: int) -> tuple[str, str]:

@@ -135,13 +135,16 @@ _OTHERS = frozenset(
 )
 
 
+_NOWHERE = "/no/such/project"  # so that `/data` stays what it is, and `build` too
+
+
 def canonical(pattern: str) -> str:
     """A command pattern as actions are written down: `npm i` -> `npm install`, `git push -f` -> `git push --force`. Globs and
     what is no single command stay as they are."""
     out = []
     for one in pattern.split(OR):
         one = " ".join(one.split())
-        parts = identify("Bash", {"command": one}, root="/", cwd="/").parts
+        parts = identify("Bash", {"command": one}, root=_NOWHERE, cwd=_NOWHERE).parts
         plain = len(parts) == 1 and parts[0].kind == "sh" and not any(c in one for c in "*?[")
         text = parts[0].text if plain else one
         same = not plain or " " not in one or "  # " in text

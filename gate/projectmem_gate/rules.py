@@ -110,7 +110,8 @@ def matches(target: str, pattern: str, action: Action, part: Part) -> bool:
     path     a glob over the files that it writes, moves or removes
     tool     a glob over the harness's tool name
     command  program, with its subcommand or more: the whole, a prefix of words, or a glob, over the family (without
-             launchers), the text (with them), and the text without variables and `sudo`
+             launchers), the text (with them), and the text without variables and `sudo`. Options of the pattern may stand
+             among others
     Alternatives stand between ` | `.
     """
     if OR in pattern:
@@ -127,7 +128,36 @@ def matches(target: str, pattern: str, action: Action, part: Part) -> bool:
     for text in (part.family, part.text, _bare(part.text)):
         if text == spaced or text.startswith(f"{spaced} ") or ("*" in spaced and wild(spaced, text)):
             return bool(spaced)
-    return False
+    return " -" in spaced and any(_with_options(spaced, text) for text in (part.text, _bare(part.text)))
+
+
+def _with_options(pattern: str, text: str) -> bool:
+    """Does a command hold all options of the pattern, wherever they stand, and begin with its other words?"""
+    wanted, said = _words(pattern), _words(text.partition("  # ")[0])
+    if "--" in said:
+        said = said[: said.index("--")]  # what follows is for another program
+    options = {w for w in wanted if w.lstrip("'")[:1] == "-"}
+    plain = [w for w in wanted if w not in options]
+    return options <= set(said) and [w for w in said if w.lstrip("'")[:1] != "-"][: len(plain)] == plain
+
+
+def _words(text: str) -> list[str]:
+    """The words of a canonical command, still in their quotes: what is quoted is one word, and no option by what is in it."""
+    words, quote, skip = [""], "", False
+    for c in text:
+        if c == " " and not quote and not skip:
+            words.append("")
+            continue
+        words[-1] += c
+        if skip:
+            skip = False
+        elif c == "\\" and quote != "'":
+            skip = True
+        elif quote:
+            quote = "" if c == quote else quote
+        elif c in "'\"":
+            quote = c
+    return [w for w in words if w]
 
 
 def names_tool(pattern: str, tool: str) -> bool:

@@ -23,7 +23,8 @@ DAY = 86_400_000_000
 MANY = settings(max_examples=300, deadline=None)
 COMMANDS = (
     "npm install", "sudo npm ci", "CI=1 npx jest -u", "pnpm install", "yarn", "uv run pytest -q", "python -m pytest a b",
-    "git push -f",
+    "git push -f", "git push origin main -f", "git commit -m 'a --no-verify b'", "git -C sub commit -nm 'a b'",
+    "npm test -- --force",
     "cd web && npm i && echo done > src/gen/a/b.ts", "sed -i s/a/b/ src/gen/x.py", "cat src/gen/x.py", "ssh host 'npm i'",
     "mv a.lock docs/b.lock", "git commit -m 'npm install'", "ls", "X=1 sudo Y=2 make build", "npm i; (",
     "gh pr merge 3", "terraform apply", "ssh host 'gh pr merge 3'", "docker exec box sh -c 'terraform apply'",
@@ -41,6 +42,8 @@ PATTERNS = st.one_of(
                 "pytest",
                 "*push*",
                 "git push --force",
+                "git push --force origin | git commit --no-verify",
+                "npm test --force",
                 "make",
                 "np",
                 "uv run | npx",

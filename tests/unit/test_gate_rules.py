@@ -99,6 +99,51 @@ def test_a_decision_for_a_manager_is_about_the_projects_work(command: str, verdi
 
 
 @pytest.mark.parametrize(
+    ("said", "commands"),
+    [
+        ("git commit --no-verify", ("git commit -m x --no-verify", "git commit -nm x", "git -C sub commit -n -m 'a b'")),
+        ("git commit -n", ("git commit --no-verify -am x",)),
+        ("docker compose down -v", ("docker compose -p x down -v", "docker compose down --volumes --remove-orphans")),
+        ("docker compose down -v", ("docker --context prod compose -f a.yml down -v", "docker-compose down -v")),
+        ("rm -rf /data", ("rm -fr /data", "rm -r -f /data", "sudo rm -rf /data/", "rm --dir -rf /data /tmp/x")),
+        ("rm -rf build", ("rm -rfv build", "rm -rf ./build")),
+        ("rm -rf /", ("rm -rf /", "sudo rm -rf --no-preserve-root /")),
+        ("git push --force", ("git push origin main -f", "CI=1 git push -uf origin main")),
+    ],
+)
+def test_a_decision_about_an_option_covers_it_among_others(said: str, commands: tuple[str, ...]) -> None:
+    """A rule that holds for the very same words alone protects nothing. What is kept is canonical, and so is what is run."""
+    clause, why = propose(f"never run `{said}`")
+    assert clause, why
+    label = CLAUSE | {"pattern": clause.pattern, "instead": ""}
+    for command in (said, *commands):
+        assert say(sh(command), label).verdict == "deny", command
+
+
+@pytest.mark.parametrize(
+    ("said", "command"),
+    [
+        ("git commit --no-verify", "git commit -m 'no --no-verify please'"),
+        ("git commit --no-verify", 'git commit -m "it\'s --no-verify"'),
+        ("git commit --no-verify", "git commit -m x"),
+        ("git commit --no-verify", "git push --no-verify"),
+        ("docker compose down -v", "docker compose down"),
+        ("rm -rf /data", "rm -rf data"),
+        ("rm -rf /data", "rm -rf /data2"),
+        ("rm -rf /data", "ls -rf /data"),
+        ("rm -rf /", "rm -rf ./build"),
+        ("npm test --force", "npm test -- --force"),
+        ("git push --force", "git push --force-with-lease"),
+    ],
+)
+def test_and_nothing_that_lacks_it(said: str, command: str) -> None:
+    """Another option, another path, a text that mentions it, what is handed on to another program."""
+    clause, why = propose(f"never run `{said}`")
+    assert clause, why
+    assert say(sh(command), CLAUSE | {"pattern": clause.pattern, "instead": ""}).verdict == "allow"
+
+
+@pytest.mark.parametrize(
     ("pattern", "command"),
     [
         ("terraform apply", "terraform apply -auto-approve"),
