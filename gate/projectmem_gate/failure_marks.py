@@ -59,6 +59,7 @@ MARKS: tuple[tuple[str, tuple[str, ...]], ...] = (
         "operation not permitted", "eperm", "permissionerror", "not authenticated", "requires authentication", "forbidden",
         "must be authenticated", "401 unauthorized", "need auth", "be logged in", "active account", "required scopes",
         "sso token", "sso session", "returned error: 401", "returned error: 403", " denied to ",
+        "gh_token environment variable", "requested access to the resource is denied",
     )),
     ("resource", (
         "no space left", "out of memory", "heap out of memory", "cannot allocate memory", "oomkilled",
@@ -66,6 +67,8 @@ MARKS: tuple[tuple[str, tuple[str, ...]], ...] = (
         "signal: killed",
     )),
 )  # fmt: skip
+# Marks that count only where no letter stands before them.
+ERRNO = ("eaddrinuse", "enotfound", "econnrefused", "econnreset", "etimedout", "eacces", "eperm", "enospc", "emfile")
 # The tool that ran is of another version than the project asks for, or what it is built on is not there.
 TOOLCHAIN = (
     "unsupported engine", "unsupported environment", "unsupported_engine", "node version is incompatible",

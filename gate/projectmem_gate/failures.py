@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from projectmem_gate.failure_marks import EDIT_MISMATCH, MARKS, MISARGUED, MISCALLED, MISUSED, TOOLCHAIN, USAGE
+from projectmem_gate.failure_marks import EDIT_MISMATCH, ERRNO, MARKS, MISARGUED, MISCALLED, MISUSED, TOOLCHAIN, USAGE
 from projectmem_gate.lines import clean, command_words, is_own_path, names, program, rx, subcommand
 from projectmem_gate.signature import telling_lines
 from projectmem_gate.telling import RUNNERS, groups, is_exception, tells
@@ -123,9 +123,17 @@ def _builds_image(words: list[str]) -> bool:
 
 def _marked(telling: str, only: tuple[str, ...] = ()) -> str:
     for cls, marks in MARKS:
-        if (not only or cls in only) and any(m in telling for m in marks):
+        if (not only or cls in only) and any(_says(m, telling) for m in marks):
             return cls
     return ""
+
+
+def _says(mark: str, telling: str) -> bool:
+    """Is the mark there? A code of the system only as a word: `FileNotFoundError` holds `enotfound`."""
+    at = telling.find(mark)
+    while at > 0 and mark in ERRNO and telling[at - 1].isalpha():
+        at = telling.find(mark, at + 1)
+    return at >= 0
 
 
 def _edit(low: str) -> str:
