@@ -25,6 +25,14 @@ _BENIGN: dict[tuple[str, str], tuple[int, ...]] = {
     ("git", "ls-remote"): (2,),
     ("git", "show-ref"): (1,),
     ("git", "config"): (1,),
+    ("git", "rev-parse"): (1,),  # with --verify -q; what it cannot do is 128
+    ("pip", "show"): (1,),
+    ("uv", "show"): (1,),
+    ("brew", "list"): (1,),
+    ("snap", "list"): (1,),
+    ("dpkg", ""): (1,),
+    ("dpkg-query", ""): (1,),
+    ("rpm", ""): (1,),
     ("npm", "outdated"): (1,),
     ("pnpm", "outdated"): (1,),
     ("yarn", "outdated"): (1,),
@@ -43,6 +51,24 @@ def last_group(action: Action) -> list[int]:
     return list(range(min(first, len(action.parts) - 1), len(action.parts)))
 
 
+_ASKS_PACKAGES = frozenset("-s --status -l --list -L --listfiles -S --search -q -qa -qi -ql -qf --query".split())
+_CONTAINERS = ("docker", "podman", "nerdctl")
+_FOLLOWERS = ("tail", "journalctl", "docker", "podman", "kubectl", "stern", "dmesg")
+_ENDLESS = ("watch", "top", "htop", "ping", "tcpdump", "vmstat", "iostat", "strace")
+_SERVES = ("dev", "start", "serve", "watch", "preview")
+
+
+def _goes_on(name: str, words: list[str]) -> bool:
+    """Does it run until it is ended, so that a limit (`timeout 5 tail -f log`) is how it is meant to end?"""
+    if name in _ENDLESS:
+        return True
+    if name in _FOLLOWERS:
+        return any(w in ("-f", "-F", "--follow", "-w", "--watch") for w in words[1:])
+    return words[:1] in (["npm"], ["pnpm"], ["yarn"], ["bun"]) and bool(words[1:]) and words[2 if words[1] == "run" else 1 :][:1] in (
+        [w] for w in _SERVES
+    )
+
+
 def is_benign(action: Action, index: int, exit_code: int) -> bool:
     part = action.parts[index]
     name = program(part)
@@ -50,6 +76,13 @@ def is_benign(action: Action, index: int, exit_code: int) -> bool:
         return False
     if exit_code == 123 and "xargs" in part.text.partition("  # ")[2].split(", "):
         exit_code = 1  # one of its runs gave a code between 1 and 125
-    if name == "gh" and part.text.split()[1:3] == ["pr", "checks"]:
+    words = command_words(part)
+    if name == "gh" and words[1:3] == ["pr", "checks"]:
         return exit_code in (1, 8)  # some check failed, or is pending
+    if name in ("dpkg", "rpm") and not _ASKS_PACKAGES.intersection(words):
+        return False  # it installs
+    if exit_code == 124:
+        return _goes_on(name, words)
+    if exit_code == 1 and (name == "kill" and "-0" in words or name in _CONTAINERS and "inspect" in words[1:3]):
+        return True
     return exit_code in _BENIGN.get((name, ""), ()) or exit_code in _BENIGN.get((name, subcommand(part)), ())

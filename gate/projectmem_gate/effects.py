@@ -206,6 +206,11 @@ def _git(built: Built, roots: Roots, sub: str, operands: list[str], flags: list[
     return [("git", sub)] if sub else []
 
 
+# What fetches credentials, or goes to another account or cluster: `aws eks update-kubeconfig`, `kubectl config use-context`.
+_CLOUDS = names("aws gcloud az doctl eksctl oc kubectl")
+_CREDENTIALS = names("update-kubeconfig get-credentials use-context set-context set-credentials set-cluster kubeconfig")
+
+
 def _known(built: Built, name: str, sub: str, subs: list[str], operands: list[str], flags: list[str]) -> Pairs | None:
     """Logins, tasks, installers, services, verifiers, remote tools, formatters; None when the program is none of these."""
     words = [*subs, *operands[:2]]
@@ -213,7 +218,9 @@ def _known(built: Built, name: str, sub: str, subs: list[str], operands: list[st
         sub == "auth" and words[1:2] and words[1] not in ("status", "list", "token")
     ):
         return [("login", name)]
-    if name in ("ssh-add", "kinit", "aws-vault", "op", "saml2aws"):
+    if name in ("ssh-add", "kinit", "aws-vault", "op", "saml2aws") or (
+        name in _CLOUDS and not _CREDENTIALS.isdisjoint([*subs, *operands[:3]])
+    ):
         return [("login", name)]
     task = tasks.effects(name, subs, operands) if name in tasks.RUNNERS else None
     if task is not None:
@@ -330,6 +337,8 @@ def _last_of_url(word: str) -> str:
 
 def _containers(name: str, sub: str, subs: list[str], operands: list[str]) -> Pairs:
     verb = subs[1] if sub == "compose" and len(subs) > 1 else sub
+    if name == "kubectl" and sub == "config" and not _CREDENTIALS.isdisjoint([*subs, *operands]):
+        return [("login", name)]
     if verb in _LOOKING or verb in ("ps", "images", "top", "stats", "config", "events", "port", "template", "api-resources", ""):
         return []
     if verb in ("build", "buildx"):

@@ -17,6 +17,7 @@ _TESTERS = (
     "flutter-test", "swift-test", "sbt-test",
 )  # fmt: skip
 _BUILDERS = ("tsc", "eslint", "biome", "cc", "ruff", "mypy", "golangci-lint", "gradle", "mvn", "dotnet", "cargo", "make")
+_CURL_UNREACHED = (5, 6, 7, 28, 35, 52, 55, 56)
 _INTERPRETERS = names("python node deno ruby perl php java tsx ts-node bash sh zsh")
 _COLLECTION = (
     "errors during collection",
@@ -67,6 +68,8 @@ def classify(action: Action, output: str, exit_code: int | None, part: Part | No
         return marked
     if exit_code == 137:
         return "resource"
+    if name == "curl" and exit_code in _CURL_UNREACHED:
+        return "network"  # with -s it says no more than that
     if "can't open file" in telling and name == "python":
         return "usage"
     if exit_code in (143, 142):

@@ -228,7 +228,7 @@ def _answered(action: Action, exit_code: int, text: str) -> bool:
         candidates = last_group(action)  # a bare `test -f x`
     if not candidates:
         return False
-    if exit_code == 1 and not text.strip() and all(_only_shows(action, i) for i in candidates):
+    if exit_code in (1, 2) and not text.strip() and all(_only_shows(action, i) for i in candidates):
         return True  # a dropped filter found nothing, or the complaint was silenced: it was only a question
     if exit_code == 123 and not text.strip() and any(" xargs" in action.parts[i].text.partition("  #")[2] for i in candidates):
         return True  # `rg -l x | xargs ls`: nothing was found, and nobody complained
@@ -254,7 +254,8 @@ def _own_errors(action: Action, indexes: list[int], text: str) -> bool:
     """Did one of these programs complain in its own name (`grep: x: No such file`), and print nothing else?"""
     lines = [line for line in text.split("\n") if line.strip()]
     own = tuple(f"{program(action.parts[i])}: " for i in indexes)
-    return (bool(lines) and all(line.startswith(own) for line in lines)) or shell_error(text) != ""
+    unreached = "Cannot connect to the Docker daemon" in text or "Cannot connect to Podman" in text
+    return (bool(lines) and all(line.startswith(own) for line in lines)) or shell_error(text) != "" or unreached
 
 
 def _looks_failed(text: str, lines: int = 3) -> bool:
