@@ -64,7 +64,7 @@ def judge(
         return CHANGED, "it changed the files itself"
     gone = _still_absent(record, facts)
     if gone:
-        return SAME, f"{basename(gone)} is still not there"
+        return SAME, f"`{basename(gone)}` is still not there"
     moved = _moved_at(record, facts)
     for change in each_change(facts, record.at):
         if (change[1], change[2]) in moved:
@@ -177,7 +177,16 @@ def _facts(record: Record, facts: Mapping[str, Any], session: str) -> tuple[str,
         return UNKNOWN, f"could not compare {', '.join(_COMPARED.get(name, name) for name in missing)}"
     if cls == "edit-mismatch" and "are exactly the same" in record.sig:
         return SAME, "the edit changes nothing, whatever the file holds"
+    if is_read_bound(record):
+        return SAME, "it was not read since"
+    if cls == "auth" and _not_allowed(record.sig.lower()):
+        return SAME, "not executable or not allowed; no chmod, login or sudo since"
     return SAME, _UNCHANGED.get(cls, "no relevant change is known since")
+
+
+def _not_allowed(sig: str) -> bool:
+    """Did the file system refuse it, not a server?"""
+    return any(m in sig for m in ("permission denied", "eacces", "not permitted", "eperm")) and "publickey" not in sig
 
 
 def _only_committed(record: Record, facts: Mapping[str, Any]) -> bool:

@@ -147,6 +147,8 @@ def _placed(plain: str, notes: list[str]) -> str:
     rest = [note for note in notes if note[:3] != "in "]
     if rest == ["xargs"]:
         plain, rest = f"xargs {plain}", []
+    if folder == "~" and any(note[:4] == "ssh " for note in rest):
+        folder = ""  # where one is after `ssh`
     if folder:
         plain = f"cd {folder} && {plain}"
     if len(rest) == 1 and rest[0][:4] == "ssh " and "'" not in plain:
@@ -176,9 +178,6 @@ def _changed(finding: Finding) -> str:
         "repeat.flaky": " It fails now and then: a re-run may pass.",
         "repeat.claimed": " Reported, not observed here.",
     }
-    record = finding.record
-    if record is not None and (record.cls, record.exit, finding.why) == ("auth", 126, "no login since"):
-        return "Not executable or not allowed; no chmod, login or sudo since."
     why = finding.why[:1].upper() + finding.why[1:]
     return why + "." + note.get(finding.rule, "")
 

@@ -36,6 +36,9 @@ _CONFIG_NAMES = (
 )  # fmt: skip
 _PROFILES = (".zshrc", ".bashrc", ".profile", ".bash_profile", ".zprofile", ".zshenv", ".envrc", ".env", "config.fish")
 
+# Folders in which everybody puts everything: working there says nothing about a file.
+SHARED = ("/", "/tmp", "/private/tmp", "/var/tmp", "/dev/shm", "/home", "/root", "/Users")  # noqa: S108
+
 # Programs that are not built in the workspace: editing its sources cannot teach them another option.
 _EXTERNAL = names(
     """
@@ -102,7 +105,11 @@ def is_scratch(path: str) -> bool:
 
 
 def works_beside(record: Record, path: str) -> bool:
-    """Does the command run a program in the scratch folder of this path, so that the file may be one that it reads?"""
+    """Does the command run in a scratch folder above this path, or a program in the folder of it, so that the file may be one
+    that it reads?"""
+    ran = [note.partition(",")[0].partition(" ")[0].rstrip(";") for note in record.text.split("  # in ")[1:]]
+    if any(is_scratch(f"{folder}/") and folder not in SHARED and path.startswith(f"{folder}/") for folder in ran):
+        return True
     if not names_own_program(record):
         return False
     folder = path.rpartition("/")[0]

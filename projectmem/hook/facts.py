@@ -9,6 +9,7 @@ FACTS, as recorded in `action.finished`:
     env       {name: set | unset} of the environment variables it speaks of: names, never values
     worktree  git's name of the linked worktree, "" in the main one
     written   when it was read, in microseconds of this machine's clock: what was written later is a change (sources.py)
+    outside   the folder outside the root that it worked in, where there is one: its files are looked at by time as well
     modes     those of `files` that can be executed;  git  marks of what is staged, of remotes and branches, for git's failures
 Paths are root-relative POSIX, absolute outside the root. A mark is 16 hex digits of the content's SHA-256, `absent`,
 `~size-mtime` for what is too big to hash, `/` + 16 hex digits of names and sizes for a folder, "" for what cannot be read.
@@ -126,7 +127,8 @@ class Disk:
         """FACTS at a failure of `action`, which said `output`; `edited` are root-relative paths edited lately, `tools` and
         `variables` names of programs and of environment variables. `git`: the repository's own files matter to it."""
         root = self.place.root
-        deps = _dep_paths(root, dict.fromkeys((".", action.cwd, *_folders(action))))
+        installs = any(kind == "install" for part in action.parts for kind, _ in part.effects)
+        deps = _dep_paths(root, dict.fromkeys((".", action.cwd, *_folders(action))), marks=not installs)
         # Not the folder that it goes to: what is in it is looked at by name, or with all other files.
         named = [p for part in action.parts for p in part.paths if not part.trivial or len(action.parts) == 1]
         seen = dict.fromkeys(named)
@@ -145,6 +147,7 @@ class Disk:
             "written": time.time_ns() // 1000,
             "modes": [p for p in files if os.access(os.path.join(root, p), os.X_OK)],
             **({"git": self._git()} if git else {}),
+            **({"outside": outside} if (outside := _outside((action.cwd, *_folders(action)))) else {}),
         }
 
     def _git(self) -> dict[str, str]:
@@ -183,14 +186,20 @@ class Disk:
 
     def _tree(self, recorded: Mapping[str, Any]) -> tuple[str, list[str]]:
         """(same | changed | unknown, files written since), `same` for what was recorded before the time was."""
-        at = recorded.get("written")
+        at, outside = recorded.get("written"), recorded.get("outside")
         if type(at) is not int:
             return "same", []
         if at not in self._written:
             from projectmem.hook import sources
 
             self._written[at] = sources.newer(self.place.root, self.place.git_dir, self.place.common_dir, at)
-        return self._written[at]
+        state, found = self._written[at]
+        if isinstance(outside, str) and outside:
+            from projectmem.hook import sources
+
+            other, names = sources.newer(outside, "", "", at)
+            state, found = (other if other == "unknown" else state), found + [f"{outside}/{name}" for name in names]
+        return state, found
 
     def _modes(self, recorded: Mapping[str, Any], changed: list[str]) -> list[str]:
         """Named files that were made executable since, or no longer are."""
@@ -285,8 +294,16 @@ def _folders(action: Action) -> list[str]:
     return [note for note in notes if note and note[:1] not in ("?", "~")]
 
 
-def _dep_paths(root: str, folders: Iterable[str]) -> list[str]:
-    """Root-relative manifests, lock files and install marks that exist in these folders."""
+def _outside(folders: Iterable[str]) -> str:
+    """The first folder outside the root in which a command works, but for those in which everybody puts everything."""
+    from projectmem_gate.relevance import SHARED
+
+    return next((f.rstrip("/") for f in folders if os.path.isabs(f) and f.rstrip("/") not in ("", env("HOME"), *SHARED)), "")
+
+
+def _dep_paths(root: str, folders: Iterable[str], *, marks: bool = True) -> list[str]:
+    """Root-relative manifests and lock files that exist in these folders, and what installers left there: not for an
+    installer (`marks`), which does not go by that."""
     found: list[str] = []
     for folder in folders:
         prefix = "" if folder in (".", "") else folder.rstrip("/") + "/"
@@ -295,6 +312,8 @@ def _dep_paths(root: str, folders: Iterable[str]) -> list[str]:
         except OSError:
             continue
         found += [prefix + name for name in names]
+        if not marks:
+            continue
         if "package.json" in names:
             found += [prefix + m for m in INSTALL_MARKS if os.path.exists(os.path.join(root, prefix + m))] or [
                 prefix + INSTALL_MARKS[0]

@@ -175,7 +175,12 @@ def learnt(state: State, record: Any, session: str, action: Action | None) -> di
 
         since = min(since, record.at - STARTING_US)  # a server may have been started just before
     changes = state.changes(since, MAX_CHANGES, record.paths)
-    facts["changes"] = [[c.type, c.subject, c.at] for c in changes if c.type != "edit" or c.subject not in own]
+    mended = _reinstalled(state, record)
+    facts["changes"] = [
+        [c.type, c.subject, c.at]
+        for c in changes
+        if (c.type != "edit" or c.subject not in own) and (c.type != "install" or c.at not in mended)
+    ]
     facts["remedy"] = _remedy(state, record, action.cwd if action is not None and action.kind == "sh" else "")
     retried = state.retried(record.cls, asker(record, session))
     if retried:
@@ -271,6 +276,20 @@ def _remedy(state: State, record: Any, cwd: str = "") -> dict[str, str] | None:
         return {"id": best["id"], "text": pasted(best["text"], cwd) if cwd else best["text"]}
     before = _mended_before(state, record)
     return {**before, "text": pasted(before["text"], cwd)} if before and cwd else before
+
+
+def _reinstalled(state: State, record: Any) -> set[int]:
+    """When an install that failed went well in another way (`npm ci --legacy-peer-deps`): that is its remedy, and changes nothing
+    for the way that it failed in."""
+    if record.fix or not record.family.endswith(_INSTALLS):
+        return set()
+    from projectmem_gate.remedies import is_remedy
+
+    rows = state.ok_after(record.family, record.at, 32)
+    return {r["at"] for r in rows if r["key"] != record.key and is_remedy(record, r["text"])}
+
+
+_INSTALLS = (" install", " ci", " add", " sync")
 
 
 def _mended_before(state: State, record: Any) -> dict[str, str] | None:

@@ -27,6 +27,7 @@ REFUSED = "Exit code 7\ncurl: (7) Failed to connect to localhost port 3000 after
 UNZIP = "Exit code 9\nunzip:  cannot find or open x.zip, x.zip.zip or x.zip.ZIP."
 NO_FILE = "Exit code 1\ncat: data.json: No such file or directory"
 HEAP = "Exit code 134\nFATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory"
+ERESOLVE = "Exit code 1\nnpm error code ERESOLVE\nnpm error ERESOLVE unable to resolve dependency tree"
 USAGE = "Exit code 2\nusage: test_app.py [-h]\ntest_app.py: error: unrecognized arguments: --zz"
 FILES = {
     "src/app.py": APP,
@@ -214,11 +215,27 @@ def lines_taken_out_again_by_sed(w: World) -> bool:
     return w.says("sed -i '1,3d' src/app.py")
 
 
+def edited_in_another_folder(world: World) -> bool:
+    """Outside the repository, where the command worked."""
+    other = world.root.parent / "other" / "src"
+    other.mkdir(parents=True)
+    (other / "m.py").write_text("1")
+    world.settle()
+    command = f"cd {other.parent} && pytest -q"
+    world.fails(command, TEST_ERROR)
+    if not world.says(command):
+        return True
+    world.settle()
+    (other / "m.py").write_text("2")
+    return world.says(command)
+
+
 SILENT: dict[str, Callable[[World], bool]] = {
     "a person edits the code": _by_hand("src/app.py", APP.replace("1", "0")),
     "a person edits ignored settings": _by_hand("local/settings.cfg", "a = 2"),
     "a person writes .env": _by_hand(".env", "A=1"),
     "node_modules by hand": _by_hand("node_modules/.package-lock.json", "{}", "node server.js", MISSING_JS),
+    "a file in another folder, by hand": edited_in_another_folder,
     "a package by hand": package_installed_by_hand,
     "a package of a workspace by hand": workspace_installed_by_hand,
     "the .env of a package": env_of_a_package,
@@ -254,6 +271,7 @@ SPEAKS: dict[str, Callable[[World], bool]] = {
     "the remedy's success, exported": _after(
         "npm run build", HEAP, "export NODE_OPTIONS=--max-old-space-size=8192; npm run build"
     ),
+    "an install's remedy": _after("npm ci", ERESOLVE, "npm ci --legacy-peer-deps"),
     "no server": _after("curl localhost:3000", REFUSED, "ls"),
     "no server, with a wait": _after("curl localhost:3000", REFUSED, "ls", "sleep 3 && curl localhost:3000"),
     "a move that is followed": moved_and_wrong_all_the_same,

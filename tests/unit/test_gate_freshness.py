@@ -34,6 +34,9 @@ TABLE = [
     ("build", "npm run lint", "x", ("edit", "README.md"), "changed"),  # a linter may read it
     ("test", *GO, ("edit", "/tmp/notes.py"), "same"),
     ("runtime", "python /tmp/x.py", "KeyError", ("edit", "/tmp/x.py"), "changed"),
+    ("test", "go test ./...  # in /tmp/y", "FAIL", ("edit", "/tmp/y/pkg/m.go"), "changed"),  # it works there
+    ("test", "go test ./...  # in /tmp/y", "FAIL", ("edit", "/tmp/yy/m.go"), "same"),
+    ("test", "go test ./...  # in /tmp", "FAIL", ("edit", "/tmp/yy/m.go"), "same"),
     ("test", *GO, ("read", "a.go"), "same"),
     ("test", *GO, ("git", "commit"), "same"),
     ("test", *GO, ("build", "go build"), "same"),
