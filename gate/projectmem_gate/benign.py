@@ -64,9 +64,8 @@ def _goes_on(name: str, words: list[str]) -> bool:
         return True
     if name in _FOLLOWERS:
         return any(w in ("-f", "-F", "--follow", "-w", "--watch") for w in words[1:])
-    return words[:1] in (["npm"], ["pnpm"], ["yarn"], ["bun"]) and bool(words[1:]) and words[2 if words[1] == "run" else 1 :][:1] in (
-        [w] for w in _SERVES
-    )
+    task = words[2:3] if words[1:2] == ["run"] else words[1:2]
+    return name in ("npm", "pnpm", "yarn", "bun") and bool(task) and task[0] in _SERVES
 
 
 def is_benign(action: Action, index: int, exit_code: int) -> bool:
@@ -83,6 +82,6 @@ def is_benign(action: Action, index: int, exit_code: int) -> bool:
         return False  # it installs
     if exit_code == 124:
         return _goes_on(name, words)
-    if exit_code == 1 and (name == "kill" and "-0" in words or name in _CONTAINERS and "inspect" in words[1:3]):
+    if exit_code == 1 and ((name == "kill" and "-0" in words) or (name in _CONTAINERS and "inspect" in words[1:3])):
         return True
     return exit_code in _BENIGN.get((name, ""), ()) or exit_code in _BENIGN.get((name, subcommand(part)), ())

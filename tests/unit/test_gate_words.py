@@ -31,7 +31,8 @@ def said(command: str, **record: Any) -> str:
 
 def test_a_program_that_may_not_be_run_is_no_login() -> None:
     """Exit code 126 is the shell's; a login that failed is still one."""
-    assert "Not executable or not allowed; no chmod, login or sudo since." in said("./run.sh", cls="auth", exit=126, sig="bash: run.sh: Permission denied")
+    refused = said("./run.sh", cls="auth", exit=126, sig="bash: run.sh: Permission denied")
+    assert "Not executable or not allowed; no chmod, login or sudo since." in refused
     assert "No login since" in said("gh pr list", cls="auth", exit=4, sig="not logged in")
 
 
