@@ -69,37 +69,48 @@ def eval_recall(
         Path | None, typer.Option("--model", metavar="DIR", help="A MiniLM model besides: a folder with model.onnx.")
     ] = None,
     target: Target = 20,
+    as_shipped: Annotated[
+        bool,
+        typer.Option("--as-shipped", help="Measure the given files alone, with the shipped models: nothing is fitted to them."),
+    ] = False,
     write: Annotated[Path | None, typer.Option("--write", metavar="FILE", help="Put the tables into a Markdown file.")] = None,
     as_json: Json = False,
 ) -> None:
     """Print recall's figures beside its baselines.
 
     No memory, abstaining always, plain top-k and the controller, with intervals. Every question is decided by a model that was
-    fitted without it. The shipped questions are always among them.
+    fitted without it, and the shipped questions are always among them. With --as-shipped the models that recall uses decide as
+    they are, over the given files alone.
     """
+    from projectmem_projections import calibrations
+    from projectmem_projections.calibration import Calibration
     from projectmem_projections.searching import space_of
 
+    from projectmem.errors import BadInputError
     from projectmem.evaluation import measure, tables
 
-    sets = _sets(files)
+    if as_shipped and not files:
+        raise BadInputError("--as-shipped measures files that nothing was fitted to: name at least one")
+    sets = _sets(files)[int(as_shipped) :]
     reports: dict[str, Any] = {}
     growths: dict[str, Any] = {}
     for embedder in _embedders(model):
         space = space_of(embedder)
         with output.Waiting(f"measuring {space}"):
-            reports[space] = measure.report(sets, embedder, space, target)
+            given = Calibration(calibrations.shipped()).model(space) if as_shipped else None
+            reports[space] = measure.report(sets, embedder, space, target, given)
             if grow:
                 growths[space] = _grown(sets, embedder, space, grow, filler)
     if as_json:
         common.emit({"reports": reports, "growth": growths})
         return
-    lines = [*tables.methods(reports), "", *tables.caps(reports)]
+    lines = [*tables.methods(reports), "", *(tables.kinds(reports) if as_shipped else tables.caps(reports))]
     if growths:
         lines += ["", *tables.growths(growths)]
     for line in lines:
         common.say(line)
     if write is not None:
-        tables.write(write, lines)
+        tables.write(write, lines, fresh=as_shipped)
 
 
 def _grown(

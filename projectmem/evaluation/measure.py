@@ -1,6 +1,7 @@
 """Measures recall on labelled questions: the controller beside no memory, abstaining always, and plain top-k.
 
 Every question is decided by a model that was fitted without its family (ten folds): nothing is scored on what it was fitted to.
+Or, for files that nothing was ever fitted to, by the shipped model as it is.
 """
 
 from __future__ import annotations
@@ -56,10 +57,15 @@ class Outcome:
         self.query, self.shown, self.set = query, list(shown), name
 
     @property
+    def right(self) -> bool:
+        """Whether the first item shown answers the question."""
+        return bool(self.shown) and self.shown[0] in self.query.relevant
+
+    @property
     def value(self) -> float:
         """Risk-adjusted utility: by the first item shown, which is what an agent acts on."""
         if self.shown:
-            return REUSE if self.shown[0] in self.query.relevant else FALSE_POSITIVE
+            return REUSE if self.right else FALSE_POSITIVE
         return 0.0 if self.query.relevant else RIGHT_SILENCE
 
 
@@ -127,20 +133,19 @@ def score(found: Sequence[Outcome], method: str) -> dict[str, object]:
     """The figures of one method.
 
     right        answerable questions whose first item is right;  wrong: is not;  abstained: nothing was shown
+    right_by     kind of question -> the answerable ones whose first item is right
     injected     stratum -> unanswerable questions that were shown something
     utility      mean risk-adjusted utility of a question; `no_memory` searches nothing, so it earns nothing for silence
     plain_utility  the same without the questions that were written against one document
     """
     answerable = [o for o in found if o.query.relevant]
-    strata: dict[str, list[Outcome]] = {}
-    for one in found:
-        if not one.query.relevant:
-            strata.setdefault(one.query.kind, []).append(one)
+    strata, kinds = _by_kind([o for o in found if not o.query.relevant]), _by_kind(answerable)
     plain = [o for o in found if o.query.relevant or o.query.kind in calibrate.FLOORED_BY]
     searched = method != "no_memory"
-    right = sum(bool(o.shown) and o.shown[0] in o.query.relevant for o in answerable)
+    right = sum(o.right for o in answerable)
     return {
         "right": share(right, len(answerable)),
+        "right_by": {kind: share(sum(o.right for o in of), len(of)) for kind, of in sorted(kinds.items())},
         "wrong": share(sum(bool(o.shown) for o in answerable) - right, len(answerable)),
         "abstained": share(sum(not o.shown for o in answerable), len(answerable)),
         "injected": {kind: share(sum(bool(o.shown) for o in of), len(of)) for kind, of in sorted(strata.items())},
@@ -149,15 +154,28 @@ def score(found: Sequence[Outcome], method: str) -> dict[str, object]:
     }
 
 
+def _by_kind(found: Sequence[Outcome]) -> dict[str, list[Outcome]]:
+    kinds: dict[str, list[Outcome]] = {}
+    for one in found:
+        kinds.setdefault(one.query.kind, []).append(one)
+    return kinds
+
+
 def _mean(found: Sequence[Outcome]) -> float:
     return round(sum(o.value for o in found) / len(found), 4) if found else 0.0
 
 
-def report(sets: Sequence[Labelled], embedder: Space | None, space: str, target: int) -> dict[str, object]:
-    """Every method on every set: {set: {method: figures}}."""
+def report(
+    sets: Sequence[Labelled], embedder: Space | None, space: str, target: int, shipped: Model | None = None
+) -> dict[str, object]:
+    """Every method on every set: {set: {method: figures}}.
+
+    shipped  the model that decides every question; without it each is decided by one fitted to the others
+    """
     sets = labelled.together(sets)
     asked = collect(sets, embedder)
-    found = outcomes(asked, models(asked, embedder is not None, space, target))
+    fitted = [shipped] * len(asked) if shipped is not None else models(asked, embedder is not None, space, target)
+    found = outcomes(asked, fitted)
     return {one.name: {m: score([o for o in found[m] if o.set == one.name], m) for m in METHODS} for one in sets if one.queries}
 
 

@@ -6,11 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from projectmem.errors import BadInputError
-from projectmem.evaluation.measure import ABSTENTION_CAP
+from projectmem.evaluation import measure
 
 BEGIN, END = "<!-- recall-tables: written by `projectmem eval recall --write` -->", "<!-- recall-tables end -->"
+FRESH_BEGIN, FRESH_END = (
+    "<!-- recall-fresh: written by `projectmem eval recall --as-shipped --write` -->",
+    "<!-- recall-fresh end -->",
+)
 STRATA = ("none_far", "none_near", "none_close", "none_sibling")
-HEAD = f"| space | questions of | method | right, first [95 %] | wrong | abstained | {' | '.join(STRATA)} | utility | plain |"
 
 
 def share(found: dict[str, Any] | None, interval: bool = False) -> str:
@@ -28,20 +31,51 @@ def count(found: dict[str, Any] | None) -> str:
 
 def methods(reports: dict[str, dict[str, Any]]) -> list[str]:
     """One row per space, set and method."""
-    rows = [HEAD, "|" + "---|" * (HEAD.count("|") - 1)]
+    strata = _kinds(reports, "injected")
+    rows = _head("space", "questions of", "method", "right, first [95 %]", "wrong", "abstained", *strata, "utility", "plain")
     for space, sets in reports.items():
         for name, found in sets.items():
             for method, f in found.items():
                 cells = [space, name, method, share(f["right"], interval=True), share(f["wrong"]), share(f["abstained"])]
-                cells += [count(f["injected"].get(s)) for s in STRATA] + [f"{f['utility']:+.3f}", f"{f['plain_utility']:+.3f}"]
+                cells += [count(f["injected"].get(s)) for s in strata] + [f"{f['utility']:+.3f}", f"{f['plain_utility']:+.3f}"]
                 rows.append("| " + " | ".join(cells) + " |")
     return rows
 
 
+def kinds(reports: dict[str, dict[str, Any]]) -> list[str]:
+    """How many of each kind of answerable question are answered right: ranked first, and ranked first and shown.
+
+    One row per space and set; and how many unanswerable questions were shown something in all.
+    """
+    of = _kinds(reports, "right_by")
+    rows = _head("space", "questions of", "right", *of, "false [95 %]")
+    for space, sets in reports.items():
+        for name, found in sets.items():
+            for method, label in (("top_k", "ranked first"), ("controller", "and shown")):
+                f = found[method]
+                cells = [space, name, label, *(count(f["right_by"].get(kind)) for kind in of), _all(f["injected"])]
+                rows.append("| " + " | ".join(cells) + " |")
+    return rows
+
+
+def _all(injected: dict[str, Any]) -> str:
+    hits, of = (sum(f[key] for f in injected.values()) for key in ("hits", "of"))
+    return f"{hits}/{of} = {share(measure.share(hits, of), interval=True)}" if of else "-"
+
+
+def _kinds(reports: dict[str, dict[str, Any]], figure: str) -> list[str]:
+    """The kinds of question that occur: the strata first, then the others by name."""
+    named = {kind for sets in reports.values() for found in sets.values() for f in found.values() for kind in f[figure]}
+    return [s for s in STRATA if s in named] + sorted(named.difference(STRATA))
+
+
+def _head(*names: str) -> list[str]:
+    return ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
+
+
 def growths(found: dict[str, list[dict[str, Any]]]) -> list[str]:
     """One row per space and size of the store."""
-    head = "| space | documents | right | wrong | " + " | ".join(STRATA) + " | false | surely | top-k right |"
-    rows = [head, "|" + "---|" * (head.count("|") - 1)]
+    rows = _head("space", "documents", "right", "wrong", *STRATA, "false", "surely", "top-k right")
     for space, sizes in found.items():
         for one in sizes:
             f = one["controller"]
@@ -54,21 +88,23 @@ def growths(found: dict[str, list[dict[str, Any]]]) -> list[str]:
 
 def caps(reports: dict[str, dict[str, Any]]) -> list[str]:
     """Whether the controller's silence stays below the cap, in one line a set."""
-    out = []
+    out, cap = [], measure.ABSTENTION_CAP
     for space, sets in reports.items():
         for name, found in sets.items():
             quiet = found["controller"]["abstained"]
-            held = "below" if quiet["share"] <= ABSTENTION_CAP else "ABOVE"
-            out.append(
-                f"{space}, {name}: abstained on {share(quiet, interval=True)} of what has an answer, {held} {ABSTENTION_CAP:.2f}"
-            )
+            held = f"{'below' if quiet['share'] <= cap else 'ABOVE'} {cap:.2f}"
+            out.append(f"{space}, {name}: abstained on {share(quiet, interval=True)} of what has an answer, {held}")
     return out
 
 
-def write(path: Path, lines: list[str]) -> None:
-    """Replace what stands between the marks of a Markdown file. Raises BadInputError where there are none."""
+def write(path: Path, lines: list[str], fresh: bool = False) -> None:
+    """Replace what stands between the marks of a Markdown file; `fresh`: between its second pair.
+
+    Raises BadInputError where there are none.
+    """
+    begin, end = (FRESH_BEGIN, FRESH_END) if fresh else (BEGIN, END)
     text = path.read_text(encoding="utf-8")
-    if BEGIN not in text or END not in text:
-        raise BadInputError(f"{path} has no place for the tables: put the lines `{BEGIN}` and `{END}` where they belong")
-    before, _, rest = text.partition(BEGIN)
-    path.write_text(f"{before}{BEGIN}\n\n" + "\n".join(lines) + f"\n\n{END}" + rest.partition(END)[2], encoding="utf-8")
+    if begin not in text or end not in text:
+        raise BadInputError(f"{path} has no place for the tables: put the lines `{begin}` and `{end}` where they belong")
+    before, _, rest = text.partition(begin)
+    path.write_text(f"{before}{begin}\n\n" + "\n".join(lines) + f"\n\n{end}" + rest.partition(end)[2], encoding="utf-8")

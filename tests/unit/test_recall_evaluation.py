@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from projectmem_projections import calibrations
-from projectmem_projections.calibration import LEXICAL
+from projectmem_projections.calibration import LEXICAL, Model
 
+from projectmem.cli import app as cli
 from projectmem.errors import BadInputError
 from projectmem.evaluation import audit, calibrate, filler, fitting, labelled, measure, tables
 from projectmem.evaluation.calibrate import Top
@@ -95,6 +96,47 @@ def test_the_shipped_questions_are_many_and_mostly_near_misses() -> None:
     assert len(moved[0].queries) + len(moved[1].queries) == len(own.queries)
 
 
+FRESH = Path(__file__).parents[1] / "bench" / "recall-fresh.jsonl"
+
+
+def test_the_fresh_questions_are_many_and_are_none_of_those_that_the_models_were_fitted_to() -> None:
+    fresh, own = labelled.read(FRESH), labelled.read(labelled.OWN)
+    answerable = [q for q in fresh.queries if q.relevant]
+    assert len(fresh.documents) >= 250 and len(answerable) >= 160 and len(fresh.queries) - len(answerable) >= 80
+    assert len({q.text for q in fresh.queries}) == len(fresh.queries)
+    assert not {q.text for q in answerable} & {q.text for q in own.queries}
+    assert not {text for _, text in fresh.documents} & {text for _, text in own.documents}
+
+
+def test_the_shipped_model_decides_as_it_is(small: labelled.Labelled) -> None:
+    shipped = calibrations.shipped()[LEXICAL]
+    data = shipped.to_data()
+    mute = Model.from_data({**data, "floors": dict.fromkeys(data["floors"], 1_000_000)})
+    silent, heard = (measure.report([small], None, LEXICAL, 20, model)["small"] for model in (mute, shipped))
+    assert silent["controller"]["abstained"]["share"] == 1  # type: ignore[index]
+    assert heard["controller"]["abstained"]["share"] < 0.5  # type: ignore[index]
+    by_kind = heard["controller"]["right_by"]  # type: ignore[index]
+    assert sum(f["hits"] for f in by_kind.values()) == heard["controller"]["right"]["hits"]  # type: ignore[index]
+    rows = tables.kinds({"lexical": {"small": heard}})
+    assert len(rows) == 4 and len({row.count("|") for row in rows}) == 1
+    assert "error_para" in rows[0] and "ranked first" in rows[2] and "and shown" in rows[3]
+
+
+def test_the_command_measures_given_files_alone_as_shipped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "few.jsonl"
+    rows = [
+        {"type": "doc", "id": "d", "text": "make proto failed (build): protoc-gen-go is missing"},
+        {"type": "query", "id": "q", "text": "make proto", "kind": "said", "relevant": ["d"]},
+        {"type": "query", "id": "n", "text": "who paints the fence", "kind": "none_odd", "relevant": []},
+    ]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    assert cli.run(["eval", "recall", str(path), "--as-shipped", "--json"]) == 0
+    reports = json.loads(capsys.readouterr().out)["reports"]
+    assert reports and all(set(sets) == {"few"} for sets in reports.values())
+    assert cli.run(["eval", "recall", "--as-shipped"]) != 0
+    assert "name at least one" in capsys.readouterr().err
+
+
 def test_made_up_documents_are_all_different() -> None:
     documents = filler.made_up(5_000)
     assert len({text for _, text in documents}) == 5_000
@@ -141,6 +183,9 @@ def test_tables_are_put_between_their_marks_only(tmp_path: Path) -> None:
     path.write_text(f"before\n{tables.BEGIN}\nold\n{tables.END}\nafter\n")
     tables.write(path, ["| new |"])
     assert path.read_text() == f"before\n{tables.BEGIN}\n\n| new |\n\n{tables.END}\nafter\n"
+    path.write_text(f"{tables.BEGIN}\nold\n{tables.END}\n{tables.FRESH_BEGIN}\n{tables.FRESH_END}\n")
+    tables.write(path, ["| fresh |"], fresh=True)
+    assert path.read_text() == f"{tables.BEGIN}\nold\n{tables.END}\n{tables.FRESH_BEGIN}\n\n| fresh |\n\n{tables.FRESH_END}\n"
     path.write_text("nothing")
     with pytest.raises(BadInputError, match="no place"):
         tables.write(path, [])
