@@ -4,12 +4,26 @@ Facts measured on the real client (1.0.102), each pinned by a test against it or
 - Answers are flat: `permissionDecision`, `permissionDecisionReason`, `additionalContext`. Claude Code's nested form and
   `decision` are ignored in its own hook files, so the call would run.
 - Calls have no id. A command that fails is a success (`resultType`) whose text ends `<shellId: N completed with exit code M>`.
+- A subagent's calls have a session id of their own (its `agentId`) and its parent's in `parentAgentId`.
+- A command in the background (or one that its wait ran out for) has ended for no event: the session's `events.jsonl` tells, and
+  is read before and after each call.
 - A hook that crashes or exits with another code than 0 denies every call: the registered command always exits 0.
 """
 
 from __future__ import annotations
 
-from projectmem.hook.payload import begun, call_of, checked, errored, exited, head_and_tail, number_after, text_of, unnamed
+from projectmem.hook.payload import (
+    begun,
+    call_of,
+    checked,
+    errored,
+    exited,
+    head_and_tail,
+    number_after,
+    read_tail,
+    text_of,
+    unnamed,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,22 +41,65 @@ PROMPT, START, END = "userPromptSubmitted", "sessionStart", "sessionEnd"
 EVENTS = {PRE: 10, POST: 10, FAILURE: 10, PROMPT: 10, START: 15, END: 5}  # -> timeoutSec
 _KINDS = {PRE: "pre", POST: "post", FAILURE: "post", PROMPT: "prompt", START: "start", END: "end"}
 _ENDED, _EXIT = "<shellId: ", " completed with exit code "
+_SHELLS, _RUNNING = ("bash", "powershell"), ("<command started in background", " is still running after ")
 
 
 def parse(event: str, raw: Any) -> Payload:
     """The payload of `event`. Raises ValueError naming what is wrong with it."""
     payload = begun(event, _KINDS, raw)
-    payload.session = text_of(raw, "sessionId")
+    payload.session, payload.agent = text_of(raw, "parentAgentId") or text_of(raw, "sessionId"), text_of(raw, "agentId")
     checked(payload)
     if payload.kind in ("pre", "post"):
-        call = call_of(payload, HARNESS, raw.get("toolName"), _given(raw.get("toolArgs")), "")
-        payload.calls = [unnamed(payload, call, raw.get("timestamp"))]
+        call = unnamed(
+            payload, call_of(payload, HARNESS, raw.get("toolName"), _given(raw.get("toolArgs")), ""), raw.get("timestamp")
+        )
+        ended = _ended(payload)
+        if event == PRE:
+            payload.calls, payload.ended = [call], ended
+        else:
+            payload.calls = [*ended, call]
         if event == POST:
             result = raw.get("toolResult")
             answered(call, result if isinstance(result, dict) else {})
         elif event == FAILURE:
             errored(call, text_of(raw, "error"))
     return payload
+
+
+def _ended(payload: Payload) -> list[Call]:
+    """The commands that ended in the background, as far as the end of the session's file tells of their start and their end."""
+    from projectmem.place import config_dir
+
+    tail = read_tail(f"{config_dir('COPILOT_HOME', '~/.copilot')}/session-state/{payload.session}/events.jsonl")
+    if '"shell_completed"' not in tail or ".." in payload.session:
+        return []
+    from projectmem_logs.fastjson import loads
+
+    asked: dict[str, Call] = {}  # by call id; then by shell: the call, its output, its exit code
+    started: dict[str, Call] = {}
+    shown: dict[str, str] = {}
+    codes: dict[str, Any] = {}
+    for line in tail.split("\n"):
+        if '"tool.execution_' not in line and '"shell_completed"' not in line:
+            continue
+        try:
+            row = loads(line)
+            data, id = row["data"], text_of(row["data"], "toolCallId")
+            if row["type"] == "tool.execution_start" and data["toolName"] in _SHELLS:
+                asked[id] = call_of(payload, HARNESS, data["toolName"], data["arguments"], f"{id}#end")
+                asked[id]["agent"] = text_of(row, "agentId")
+            elif row["type"] == "tool.execution_complete":
+                text = text_of(data["result"], "content")
+                shell = text.rpartition("shellId: ")[2].partition(">")[0].partition(" ")[0]
+                if id in asked and any(mark in text[-400:] for mark in _RUNNING):
+                    started[shell] = asked[id]
+                elif _EXIT in text[-100:]:
+                    shown[shell] = text.rpartition(_ENDED)[0]
+            elif row["type"] == "system.notification" and data["kind"]["type"] == "shell_completed":
+                codes[data["kind"]["shellId"]] = data["kind"]["exitCode"]
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            continue
+    return [exited(started[shell], code, shown.get(shell, "")) for shell, code in codes.items() if shell in started]
 
 
 def _given(args: Any) -> Any:
@@ -72,8 +129,7 @@ def answered(call: Call, result: Mapping[str, Any]) -> None:
         exited(call, code, body)
         return
     call["output"], call["is_error"] = head_and_tail(text), False
-    given = call["input"]
-    if isinstance(given, dict) and given.get("mode") == "async":
+    if call["tool"] in _SHELLS and any(mark in text[-400:] for mark in _RUNNING):
         call["background"] = "async"
 
 

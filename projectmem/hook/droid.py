@@ -3,6 +3,9 @@
 - A call that fails fires no event after it at all; the transcript has its result. It is read before each call and at the end of
   a turn, and also gives calls their ids, which no event has.
 - Text given before a call is not delivered; `PostToolUse` delivers. `ask` lets the call run where nobody can be asked.
+- Parallel calls with the same input cannot be told apart before they end: the refusal of one has the other's id.
+- `fireAndForget` ends at once, without an exit code; how the command ends is nowhere. Its subagents (`Task`) want an account and
+  a daemon: they were not run.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from projectmem.hook.payload import (
     exited,
     head_and_tail,
     number_after,
+    ours,
     read_tail,
     text_of,
     unnamed,
@@ -52,8 +56,10 @@ def parse(event: str, raw: Any) -> Payload:
     call = call_of(payload, HARNESS, raw.get("tool_name"), raw.get("tool_input"), "")
     asked = (call["tool"], call["input"])
     open_ids = [id for id, use in uses.items() if id not in results and (use.get("name"), use.get("input")) == asked]
-    if open_ids:
+    if len(open_ids) == 1 or (open_ids and event == PRE):
         call["call"] = open_ids[-1]
+    elif open_ids:  # which of them went well is not told; the one that failed is named by the transcript
+        unnamed(payload, call, open_ids[0])
     else:
         import time
 
@@ -102,7 +108,9 @@ def told(call: Call, result: Mapping[str, Any]) -> Call:
     text = text.removeprefix("Error: ")
     code = number_after(text, _EXIT)
     if code is None:
-        return errored(call, text)
+        errored(call, text)
+        call["error_kind"] = "hook" if ours(text) else "tool"
+        return call
     return exited(call, code, text.partition("\n")[2].rpartition(_EXIT)[0].rstrip("\n"))
 
 
@@ -111,8 +119,11 @@ def _answered(call: Call, response: Any) -> None:
     code = number_after(text, _EXIT)
     if code is not None:
         exited(call, code, text.rpartition(_EXIT)[0].rstrip("\n"))
-    else:
-        call["output"], call["is_error"] = head_and_tail(text), False
+        return
+    call["output"], call["is_error"] = head_and_tail(text), False
+    given = call["input"]
+    if isinstance(given, dict) and given.get("fireAndForget") is True:
+        call["background"] = "fireAndForget"
 
 
 def answer(payload: Payload, decision: Decision) -> Answer:

@@ -5,6 +5,8 @@ Facts measured on the real client (0.61.0), each pinned by a test against it or 
   person ends a run without a terminal, without a word: an ask is a refusal here.
 - Text given before a call never reaches the model; `AfterTool` appends it to the result. So a warning waits for that.
 - No call has an id. A command's text has a line `Exit Code: N` only where N is not 0; what a tool failed at is in `error`.
+- A subagent's calls (`invoke_agent`) come under its parent's session with nothing that names it.
+- A command in the background tells of its start; no event tells how it ends. One ended by a signal has `Signal: N` and no code.
 - An MCP tool is called `mcp_SERVER_TOOL`, which does not tell where the server's name ends; `mcp_context` does.
 - Timeouts are in milliseconds.
 """
@@ -30,6 +32,7 @@ EVENTS = {PRE: 10_000, POST: 10_000, PROMPT: 10_000, START: 15_000, END: 5_000} 
 _KINDS = {PRE: "pre", POST: "post", PROMPT: "prompt", START: "start", END: "end"}
 _TAKES_CONTEXT = (POST, PROMPT, START)
 _SHELL = "run_shell_command"
+_FIELDS = ("Error", "Exit Code", "Signal", "Background PIDs", "Process Group PGID")
 
 
 def parse(event: str, raw: Any) -> Payload:
@@ -80,17 +83,28 @@ def shell(call: Call, text: str) -> None:
         return
     text = text.removeprefix("<untrusted_context>\n").removesuffix("\n</untrusted_context>")
     start = text.find("Output: ")
-    body = text[start + 8 :] if start >= 0 else text
-    code = number_after(body, "\nExit Code: ")
-    for mark in ("\nError: ", "\nExit Code: ", "\nSignal: ", "\nBackground PIDs: ", "\nProcess Group PGID: "):
-        at = body.rfind(mark)
-        if at >= 0:
-            shown = body[at + len(mark) :].partition("\n")[0]
-            body = body[:at] + ("" if mark != "\nError: " or shown == "(none)" else f"\n{shown}")
-    exited(call, code or 0, "" if body in ("(empty)", "(none)") else body)
+    body, code = _fields_off(text[start + 8 :] if start >= 0 else text)
+    exited(call, code, "" if body in ("(empty)", "(none)") else body)
     if "Command was cancelled" in text[:200] or "Command timed out" in text[:200]:
         call["timed_out"] = "timed out" in text[:200]
         call["interrupted"], call["error_kind"] = not call["timed_out"], "timeout" if call["timed_out"] else "interrupted"
+
+
+def _fields_off(body: str) -> tuple[str, int]:
+    """(the output, its exit code) of a text that ends with the harness's own fields, a line each in this order. What the command
+    itself printed in such words stands before them and is its output."""
+    code = 0
+    names: tuple[str, ...] = _FIELDS
+    while True:
+        before, _, last = body.rpartition("\n")
+        name, mark, value = last.partition(": ")
+        if not mark or name not in names or (name == "Error" and value != "(none)"):
+            return body, code
+        body, names = before, names[: names.index(name)]
+        if name == "Exit Code":
+            code = number_after(last, "Exit Code: ") or code
+        elif name == "Signal" and value != "(none)":
+            code = 128 + int(value) if value.isdigit() else 137  # ended by a signal: there is no exit code
 
 
 def answer(payload: Payload, decision: Decision) -> Answer:

@@ -185,6 +185,11 @@ def errored(call: Call, output: str) -> Call:
     return call
 
 
+def ours(text: str) -> bool:
+    """Whether a tool's error is the gate's own refusal: nothing is learned from that."""
+    return text.startswith(("projectmem: ", "projectmem refused "))
+
+
 def number_after(text: str, mark: str) -> int | None:
     """The number right after the last `mark` in a text, None where there is none."""
     at = text.rfind(mark)

@@ -163,12 +163,13 @@ def test_a_hook_that_is_registered_twice_records_once(hooked: Any, name: str) ->
 
 @pytest.mark.parametrize("name", NAMES)
 def test_parallel_calls_of_two_agents_of_a_session_are_each_recorded_as_its_own(hooked: Any, name: str) -> None:
-    """Where a harness names the agent (Claude Code and Cline do), each call is the agent's that made it, once."""
+    """Where a harness names the agent (Claude Code, Codex, Qwen, Copilot and Cline do), each call is the agent's that made it."""
     first, second = Told(hooked, name), Told(hooked, name)
     second.ids = 50
     for told, agent in ((first, "a"), (second, "b")):
         base = told.base
-        told.base = lambda event, session, base=base, agent=agent: {**base(event, session), "agent_id": agent}  # type: ignore
+        named = {"agentId": agent, "parentAgentId": "one"} if name == "copilot" else {"agent_id": agent}
+        told.base = lambda event, session, base=base, named=named: {**base(event, session), **named}  # type: ignore
     one, two = first.call("make one"), second.call("make two")
     first.before(one)
     second.before(two)

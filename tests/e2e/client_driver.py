@@ -1,9 +1,9 @@
 """One session of a real client against the scripted model. Run as a program, alone or in a network namespace of its own:
 `python client_driver.py SPEC.json`.
 
-SPEC: {"harness", "client", "work", "home", "path", "steps", "log", "env", "allow", "argv", "prompts", "timeout_s"}; see
-scripted_model.py for steps. `prompts` are what a person says in this session, one after the other (Claude Code alone);
-without them "go on".
+SPEC: {"harness", "client", "work", "home", "path", "steps", "sub", "log", "env", "allow", "argv", "prompts", "config",
+"timeout_s"}; see scripted_model.py for steps, and `sub`, a subagent's. `prompts` are what a person says in this session, one
+after the other (Claude Code alone); without them "go on".
 Prints {"returncode", "stdout", "stderr"} as JSON.
 """
 
@@ -26,7 +26,7 @@ Spec = dict[str, Any]
 
 def play(spec: Spec) -> dict[str, Any]:
     """Run the client once. Its environment holds nothing of the caller's but where programs are."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler(spec["steps"], spec["log"]))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler(spec["steps"], spec["log"], spec.get("sub")))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     argv, own = clients.COMMANDS[spec["harness"]](spec, Path(spec["home"]), f"http://127.0.0.1:{server.server_address[1]}")
     env = {"PATH": spec["path"], "HOME": spec["home"], "LANG": "C.UTF-8", "TERM": "dumb", "NO_COLOR": "1", "CI": "1", **own}

@@ -43,7 +43,7 @@ def said(spec: Spec) -> bytes:
 
 
 def codex(spec: Spec, home: Path, url: str) -> Started:
-    """Codex CLI. The model's name decides whether it has `apply_patch`."""
+    """Codex CLI. The model's name decides whether it has `apply_patch`; `config` is added to its settings."""
     folder = home / ".codex"
     folder.mkdir(exist_ok=True)
     (folder / "config.toml").write_text(
@@ -51,7 +51,7 @@ def codex(spec: Spec, home: Path, url: str) -> Started:
         "check_for_update_on_startup = false\n[model_providers.scripted]\n"
         f'name = "scripted"\nbase_url = "{url}/v1"\nenv_key = "MODEL_KEY"\nwire_api = "responses"\n'
         "request_max_retries = 0\nstream_max_retries = 0\n[analytics]\nenabled = false\n"
-        f'[projects."{spec["work"]}"]\ntrust_level = "trusted"\n'
+        f'[projects."{spec["work"]}"]\ntrust_level = "trusted"\n{spec.get("config", "")}'
     )
     argv = ["exec", "--skip-git-repo-check", "--json", "--dangerously-bypass-hook-trust", "go on"]
     return argv, {"MODEL_KEY": "dummy-key", "CODEX_HOME": str(folder)}

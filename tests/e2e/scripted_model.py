@@ -1,7 +1,9 @@
 """A scripted model on loopback that speaks the clients' four APIs: Anthropic Messages, OpenAI Responses and Chat Completions,
 Gemini. Each answer makes the calls of one step: the one after those that the conversation already holds.
 
-A step is a list of calls {"tool", "args"} or {"tool", "input"} (free text, Responses only); {"wait_s": N} in it delays it.
+A step is a list of calls {"tool", "args"} or {"tool", "input"} (free text, Responses only; "namespace" too); {"wait_s": N}
+in it delays it.
+A conversation in which a person or a parent agent says SUB has another script: a subagent's.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from typing import Any
 
 Body = dict[str, Any]
 Step = list[dict[str, Any]]
+SUB = "subagent's errand"  # in the prompt that a subagent is started with
 
 
 def new_id(prefix: str) -> str:
@@ -81,10 +84,12 @@ def responses(body: Body, steps: list[Step]) -> tuple[str, bytes]:
     done = sum(now and not before for before, now in zip([False, *calling], calling, strict=False))
     items: list[Body] = []
     for call in step_of(steps, done, bool(body.get("tools"))):
-        common = {"status": "completed", "call_id": new_id("call"), "name": call["tool"]}
+        common: Body = {"status": "completed", "call_id": new_id("call"), "name": call["tool"]}
         if "input" in call:
             items.append({"type": "custom_tool_call", "id": new_id("ctc"), "input": call["input"], **common})
         else:
+            if "namespace" in call:
+                common["namespace"] = call["namespace"]
             items.append({"type": "function_call", "id": new_id("fc"), "arguments": json.dumps(call["args"]), **common})
     if not items:
         content = [{"type": "output_text", "text": "done", "annotations": []}]
@@ -179,8 +184,22 @@ def answer(path: str, body: Body, steps: list[Step]) -> tuple[str, bytes] | None
     return None
 
 
-def handler(steps: list[Step], log: str) -> type[BaseHTTPRequestHandler]:
-    """A request handler that plays the script. Requests that offer tools are appended to `log`, one JSON line each."""
+def is_subagent(body: Body) -> bool:
+    """Whether the conversation is a subagent's: its prompt says so, in whatever of its messages that is."""
+    rows = body.get("messages") or body.get("contents") or body.get("input") or []
+    told = [row for row in rows if isinstance(row, dict) and (row.get("role") == "user" or row.get("type") == "agent_message")]
+    return any(SUB in text for row in told for text in _texts(row.get("content") or row.get("parts")))
+
+
+def _texts(content: Any) -> list[str]:
+    parts = content if isinstance(content, list) else [content]
+    held = [part.get("text") or part.get("encrypted_content") for part in parts if isinstance(part, dict)]
+    return [text for text in [*parts, *held] if isinstance(text, str)]
+
+
+def handler(steps: list[Step], log: str, sub: list[Step] | None = None) -> type[BaseHTTPRequestHandler]:
+    """A request handler that plays the script; `sub` is a subagent's. Requests that offer tools are appended to `log`, one JSON
+    line each."""
     lock = threading.Lock()
 
     class Model(BaseHTTPRequestHandler):
@@ -221,7 +240,8 @@ def handler(steps: list[Step], log: str) -> type[BaseHTTPRequestHandler]:
             if body.get("tools"):
                 with lock, open(log, "a", encoding="utf-8") as file:
                     file.write(json.dumps(body) + "\n")
-            found = answer(self.path.split("?")[0], body, steps)
+            script = sub if sub is not None and is_subagent(body) else steps
+            found = answer(self.path.split("?")[0], body, script)
             if found is None:
                 self._send(404, "application/json", b'{"error": {"message": "not found"}}')
             else:
