@@ -10,7 +10,7 @@ import os
 from projectmem_logs.fastjson import encode, loads
 
 from .errors import ProjectionError, SnapshotBusy, SnapshotDamaged
-from .quick import CACHE, put_note
+from .quick import CACHE, FOR_WRITING, put_note
 from .schema_sqlite import SCHEMA, VERSION
 from .sqlite import sqlite3
 
@@ -122,24 +122,21 @@ class SnapshotFile:
     def close(self) -> None:
         self._db.close()
 
-    def usable(self) -> bool:
-        """Whether the open file is still one of this version."""
-        try:
-            return bool(self._db.execute("PRAGMA user_version").fetchone()[0] == VERSION)
-        except sqlite3.Error:
-            return False
-
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _begin(self) -> None:
+    def for_writing(self) -> None:
+        """Set the connection up for writing, once."""
         if not self._writable:
-            self._db.execute("PRAGMA synchronous = OFF")
-            self._db.execute("PRAGMA journal_mode = TRUNCATE")
+            for statement in FOR_WRITING[:-1]:
+                self._db.execute(statement)
             self._writable = True
+
+    def _begin(self) -> None:
+        self.for_writing()
         self._db.execute("BEGIN IMMEDIATE")
 
     def _rollback(self) -> None:

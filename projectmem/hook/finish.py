@@ -6,6 +6,7 @@ from projectmem.hook.state import end_turn, kept_words, record, turn_in, turn_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from projectmem_gate.model import Action, Outcome
@@ -24,13 +25,13 @@ ASKED_FOR = ("auth", "network", "lock", "protected-resource")  # classes that no
 
 def finish(place: Place, state: Snapshot, payload: Payload, now: int) -> dict[str, Any] | None:
     """Record what became of the payload's calls, once each. Speaks only of failures that no earlier event could speak of."""
-    fresh, first = _fresh(state, payload, payload.calls, now)
+    fresh, first, known = _fresh(state, payload, payload.calls, now)
     said = words(state, payload)
     if not fresh:
         if first and payload.kind == "batch":  # every call failed and was told already; the turn is over all the same
             end_turn(state, payload.session, turn_of(state, payload.session) + 1)
     else:
-        failed = [d for d in _record(place, state, payload, fresh, now, said) if d["data"]["outcome"] == "failed"]
+        failed = [d for d in _record(place, state, payload, fresh, known, now, said) if d["data"]["outcome"] == "failed"]
         if failed and payload.adapter.context(payload.event, "x"):
             from projectmem.hook.session import after_failure
 
@@ -41,9 +42,9 @@ def finish(place: Place, state: Snapshot, payload: Payload, now: int) -> dict[st
 
 def catch_up(place: Place, state: Snapshot, payload: Payload, now: int) -> None:
     """Record what the transcript tells of calls whose end no event told."""
-    fresh, _ = _fresh(state, payload, payload.ended, now)
+    fresh, _, known = _fresh(state, payload, payload.ended, now)
     if fresh:
-        _record(place, state, payload, fresh, now, [])
+        _record(place, state, payload, fresh, known, now, [])
 
 
 def words(state: Snapshot, payload: Payload) -> list[str]:
@@ -55,9 +56,11 @@ def words(state: Snapshot, payload: Payload) -> list[str]:
     return [told_afterwards(text) for text in kept_words(state, payload)]
 
 
-def _record(place: Place, state: Snapshot, payload: Payload, fresh: list[Call], now: int, said: list[str]) -> list[Draft]:
+def _record(
+    place: Place, state: Snapshot, payload: Payload, fresh: list[Call], known: Noted, now: int, said: list[str]
+) -> list[Draft]:
     try:
-        drafts = [_finished(place, state, payload, call, now, said) for call in fresh]
+        drafts = [_finished(place, state, payload, call, known, now, said) for call in fresh]
         record(place, state, drafts, now)
         return drafts
     except BaseException:
@@ -65,35 +68,48 @@ def _record(place: Place, state: Snapshot, payload: Payload, fresh: list[Call], 
         raise
 
 
-def _fresh(state: Snapshot, payload: Payload, calls: list[Call], now: int) -> tuple[list[Call], bool]:
+class Noted:
+    """What the state has on calls that ended, read at one moment: the moves of files (`moves()`), and by call id the note of the
+    event before it."""
+
+    __slots__ = ("moved", "notes")
+
+    def __init__(self, moved: Sequence[str], notes: dict[str, dict[str, Any]]) -> None:
+        self.moved, self.notes = moved, notes
+
+
+def _fresh(state: Snapshot, payload: Payload, calls: list[Call], now: int) -> tuple[list[Call], bool, Noted]:
     """(the calls that are neither on record nor being recorded by another process (a hook registered twice), each once; whether
-    no other process is told of this batch)."""
+    no other process is told of this batch; what is on record of them)."""
     if any("match" in call for call in calls):
         from projectmem.hook.matching import found
 
         calls = found(state, payload.session, calls, now)
-    named = {call["call"]: call for call in calls if call["call"] and not state.seen(payload.session, call["call"])}
+    with state.reading():
+        named = {call["call"]: call for call in calls if call["call"] and not state.seen(payload.session, call["call"])}
+        # A failure is told before its batch ends: it belongs to the running turn, and only the batch ends it.
+        turn = turn_in(state, payload) + (payload.kind == "batch")
+        notes = {id: state.pending_get(call["session"], id) or {} for id, call in named.items()}
+        known = Noted(state.moves(), notes)
     batch = [f"{call['call']}#batch" for call in calls[:1] if payload.kind == "batch" and call["call"]]
     won = state.claim(payload.session, [*named, *batch], now) if named or batch else []
     fresh = [call for call in calls if not call["call"]] + [named[id] for id in won if id in named]
-    # A failure is told before its batch ends: it belongs to the running turn, and only the batch ends it.
-    turn = turn_in(state, payload) + (payload.kind == "batch")
     for call in fresh:
         call["turn"] = turn
-    return fresh, not batch or batch[0] in won
+    return fresh, not batch or batch[0] in won, known
 
 
-def _finished(place: Place, state: Snapshot, payload: Payload, call: Call, now: int, said: list[str]) -> Draft:
+def _finished(place: Place, state: Snapshot, payload: Payload, call: Call, known: Noted, now: int, said: list[str]) -> Draft:
     """The `action.finished` draft of one call; adds to `said` what the agent should hear of it."""
-    before = (state.pending_get(call["session"], call["call"]) if call["call"] else None) or {}
-    draft, action = _draft(place, state, call, before, now)
+    before = known.notes.get(call["call"], {})
+    draft, action = _draft(place, state, call, before, known.moved, now)
     outcome = draft["data"]["outcome"]
     if outcome == "ok" and payload.kind == "batch" and _clears(state, action) and _told_as_error(payload, call):
         draft["data"]["outcome"] = "rejected"  # a refusal in words that are not known here
     elif outcome in ("ok", "failed") and before.get("refused"):
         _ran_after_refusal(place, call, action, now)
     elif outcome == "failed" and payload.kind == "batch" and not before:
-        said += _spoken(place, state, call, action, now)  # no event came before this call: an edit that was refused
+        said += _spoken(place, state, call, action, known.moved, now)  # no event came before this call: an edit that was refused
     if call["background"]:
         kept = {"tool": call["tool"], "input": call["input"], "cwd": call["cwd"], "agent": call["agent"]}
         state.pending_put(call["session"], call["call"], {**before, "background": kept})
@@ -123,38 +139,39 @@ def _ran_after_refusal(place: Place, call: Call, action: Action, now: int) -> No
 def record_call(place: Place, state: Snapshot, call: Call, before: dict[str, Any], now: int) -> None:
     """Record one call that ended outside a batch (a background command)."""
     call["turn"] = turn_of(state, call["session"])
-    record(place, state, [_draft(place, state, call, before, now)[0]], now)
+    record(place, state, [_draft(place, state, call, before, state.moves(), now)[0]], now)
 
 
-def _draft(place: Place, state: Snapshot, call: Call, before: dict[str, Any], now: int) -> tuple[Draft, Action]:
-    """The `action.finished` draft of one call. `before` is the note of the event before it."""
+def _draft(
+    place: Place, state: Snapshot, call: Call, before: dict[str, Any], moved: Sequence[str], now: int
+) -> tuple[Draft, Action]:
+    """The `action.finished` draft of one call. `before` is the note of the event before it, `moved` the moves on record."""
     from projectmem_logs.canonical import sanitize
 
     from projectmem.hook.drafts import finished_draft
     from projectmem.hook.state import identified, redactor
 
     done = not call["is_error"] and not call["error_kind"]
-    action = identified(place, call, state.moves(), done=done)
+    action = identified(place, call, moved, done=done)
     call["output"] = redactor(place).text(sanitize(call["output"]))  # a client cuts long output in the middle of a character
     outcome = seen_again(state, call, action, judged(call, action, before))
     if call["duration_ms"] is None and isinstance(before.get("t0"), int):
         call["duration_ms"] = max(0, (now - before["t0"]) // 1000)
-    facts = disk_facts(place, state, action, outcome, call["output"], now) if outcome.outcome == "failed" else {}
+    facts = disk_facts(place, state, action, outcome, call["output"], now, moved) if outcome.outcome == "failed" else {}
     as_of = before.get("as_of") if isinstance(before.get("as_of"), dict) else None
     causes = [before["proposed"]] if before.get("proposed") else []
     tried = before.get("tried") if isinstance(before.get("tried"), dict) else None
     draft = finished_draft(call, action, outcome, facts, at=now, as_of=as_of, causes=causes, tried=tried)
     if action.kind == "sh" and any(effect[0] in ("edit", "checkout") for part in action.parts for effect in part.effects):
-        _add_amounts(place, state, call, action, draft)
+        _add_amounts(place, call, action, draft, moved)
     return draft, action
 
 
-def _add_amounts(place: Place, state: Snapshot, call: Call, action: Action, draft: Draft) -> None:
+def _add_amounts(place: Place, call: Call, action: Action, draft: Draft, moved: Sequence[str]) -> None:
     """What a shell's edits of files came to (`edits` of a part), so that the same by another tool is known again."""
     from projectmem.hook.rewriting import amounts_to
     from projectmem.hook.state import naming_of
 
-    moved = state.moves()
     for number, rows in amounts_to(place.root, action, moved, naming_of(place, call, moved)).items():
         draft["data"]["parts"][number]["edits"] = rows
 
@@ -190,32 +207,38 @@ def seen_again(state: Known, call: Call, action: Action, outcome: Outcome) -> Ou
     return outcomes.again(action, outcome, call["output"], state.entries(action.keys))
 
 
-def disk_facts(place: Place, state: Snapshot, action: Action, outcome: Outcome, output: str, now: int) -> dict[str, Any]:
+def disk_facts(
+    place: Place, state: Snapshot, action: Action, outcome: Outcome, output: str, now: int, moved: Sequence[str]
+) -> dict[str, Any]:
     """FACTS of a failure that has just happened (see facts.py)."""
     from projectmem.hook import surroundings
     from projectmem.hook.facts import Disk
     from projectmem.place import env
 
-    edits = [c.subject for c in state.changes(now - RECENT_EDITS_US, RECENT_EDITS_MAX) if c.type == "edit" and c.subject]
+    with state.reading():
+        changes = state.changes(now - RECENT_EDITS_US, RECENT_EDITS_MAX)
+    edits = [c.subject for c in changes if c.type == "edit" and c.subject]
     tools, variables = surroundings.programs_of(action), surroundings.variables_of(action, output)
     git = outcome.cls not in ASKED_FOR and any(p.text.startswith(("git ", "gh ")) for p in action.parts)
-    return Disk(place, env("PATH"), state.moves()).record(action, output, edits, tools=tools, variables=variables, git=git)
+    return Disk(place, env("PATH"), moved).record(action, output, edits, tools=tools, variables=variables, git=git)
 
 
-def _spoken(place: Place, state: Snapshot, call: Call, action: Action, now: int) -> list[str]:
+def _spoken(place: Place, state: Snapshot, call: Call, action: Action, moved: Sequence[str], now: int) -> list[str]:
     """The gate's reason for a call that could not be spoken of before it failed again; [] where it has none."""
     from projectmem_gate.model import Session
 
     from projectmem.hook.facts import Disk
-    from projectmem.hook.judge import assess
+    from projectmem.hook.judge import look, weigh
     from projectmem.hook.state import policy_of
     from projectmem.place import env
 
     policy = policy_of(state)
     if getattr(policy, "mode", "") == "observe":
         return []
-    asker = Session(call["session"], call["agent"], call["harness"], call["call"], turn_of(state, call["session"]))
-    decision, _, _ = assess(state, action, asker, Disk(place, env("PATH"), state.moves()), policy, now)
+    with state.reading():
+        asker = Session(call["session"], call["agent"], call["harness"], call["call"], turn_of(state, call["session"]))
+        seen = look(state, action, asker, now)
+    decision = weigh(seen, action, asker, Disk(place, env("PATH"), moved), policy, now)[0]
     if decision.verdict == "allow" or not decision.reason:
         return []
     from projectmem_gate.reason import told_afterwards

@@ -119,7 +119,7 @@ def summary(place: Place, state: Snapshot, now: int, known_to: str = "") -> str:
 def recalled(place: Place, state: Snapshot, payload: Payload, now: int) -> Answer:
     """What the log knows of a person's prompt, mostly nothing. The prompt itself is nobody's business and is not recorded."""
     text = payload.raw.get("prompt")
-    if not isinstance(text, str) or not text or policy_of(state).mode == "observe":
+    if not isinstance(text, str) or not text:
         return None
     block = _recall(place, state, payload, text, "prompt", now)
     answer: Answer = payload.adapter.context(payload.event, block) if block else None
@@ -128,8 +128,6 @@ def recalled(place: Place, state: Snapshot, payload: Payload, now: int) -> Answe
 
 def after_failure(place: Place, state: Snapshot, payload: Payload, failed: dict[str, Any], now: int) -> list[str]:
     """What the log knows of a failure that was just recorded, besides that very action: one block, mostly none."""
-    if policy_of(state).mode == "observe":
-        return []
     keys = frozenset(key for key in (failed["key"], failed["failed_key"]) if key)
     query = f"{failed['text'][:300]}: {failed['signature'] or failed['excerpt'][:300]}"
     block = _recall(place, state, payload, query, "failure", now, keys)
@@ -141,15 +139,16 @@ def _recall(
 ) -> str:
     """The block that the log has for a question, "" mostly; what was shown is recorded, the question is not. It costs the same
     however long the log is: where too much of it would have to be read, nothing is said (ahead.py sees that it seldom is)."""
+    from projectmem import recall_light
+
+    read_max = recall_light.READ_MAX if surface == "failure" else recall_light.PROMPT_READ_MAX
+    if recall_light.is_beyond(place.home, read_max) or policy_of(state).mode == "observe":
+        return ""
     from projectmem_projections.scope import Scope
 
-    from projectmem import recall_light
     from projectmem.hook.state import accepted
     from projectmem.recall_policy import RecallPolicy
 
-    read_max = recall_light.READ_MAX if surface == "failure" else recall_light.PROMPT_READ_MAX
-    if recall_light.is_beyond(place.home, read_max):
-        return ""
     found = recall_light.lexical(
         place.home,
         query,

@@ -32,6 +32,15 @@ class Unread:
     def pending_put(self, session: str, call: str, data: Any) -> None:
         """A note that cannot be kept."""
 
+    def reading(self) -> Unread:
+        return self
+
+    def __enter__(self) -> None:
+        """There is nothing to read."""
+
+    def __exit__(self, *_: object) -> None:
+        """Nor to end."""
+
     def turn(self, session: str) -> int:
         return -1
 

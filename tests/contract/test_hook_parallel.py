@@ -49,3 +49,23 @@ def test_parallel_processes_lose_nothing(hooked: Any) -> None:
     assert len(hooked.events("action.proposed")) == 1
     said = _all_at_once(hooked, "PreToolUse", [{**call, "session_id": "two"} for call in calls])
     assert all(json.loads(out)["hookSpecificOutput"] for out in said)
+
+
+def test_what_is_on_record_of_ended_calls_is_read_at_one_moment(hooked: Any, monkeypatch: Any) -> None:
+    """Whether a call is on record, its turn, its note and the moves of files are of one state of the log."""
+    from projectmem_projections.snapshot import Snapshot
+
+    call = hooked.call("npm run build")
+    hooked.before(call)
+    asked = []
+    for name in ("seen", "turn", "pending_get", "moves"):
+        real = getattr(Snapshot, name)
+
+        def inside(state: Any, *args: Any, name: str = name, real: Any = real) -> Any:
+            asked.append((name, state._db.in_transaction))
+            return real(state, *args)
+
+        monkeypatch.setattr(Snapshot, name, inside)
+    hooked.fire("PostToolUseFailure", **call, error=ERROR, is_interrupt=False, duration_ms=9)
+    assert {name for name, _ in asked} == {"seen", "turn", "pending_get", "moves"}
+    assert all(within for _, within in asked)
