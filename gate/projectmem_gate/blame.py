@@ -166,7 +166,7 @@ def hidden(action: Action, text: str) -> int | None:
         return None
     if telling[-1] == real[-1] and "sage" in text and any(failures.misused(line) for line in tail_lines(text, 3)):
         return telling[-1]  # a usage text, and a complaint below it
-    if len(telling) < len(real):
+    if len(telling) < len(real) and not all(_lists(action, i) for i in real if i not in telling):
         # Something else printed too: only what the last part says at the end is its own.
         if telling[-1] != real[-1]:
             return None
@@ -179,6 +179,14 @@ def hidden(action: Action, text: str) -> int | None:
     if len(hits) == 1:
         return hits[0]
     return blamed(action, text)
+
+
+def _lists(action: Action, index: int) -> bool:
+    """Does this part print names, sizes or dates alone, which nobody takes for a failure?"""
+    return program(action.parts[index]) in _LISTERS
+
+
+_LISTERS = ("ls", "pwd", "date", "wc", "du", "df", "mkdir", "touch", "sleep", "whoami", "uname", "which", "basename")
 
 
 def _groups_in(command: str) -> list[str]:

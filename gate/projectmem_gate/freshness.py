@@ -7,6 +7,7 @@ or `unknown` (a fact could not be compared: at most a warning), and one phrase t
 from __future__ import annotations
 
 from projectmem_gate import moves, reach
+from projectmem_gate.failure_marks import MISUSED
 from projectmem_gate.lines import basename, names
 from projectmem_gate.relevance import (
     asks_elsewhere,
@@ -335,8 +336,15 @@ def _usage(record: Record, kind: str, subject: str) -> str:
     if kind == "service":
         return _came(kind, subject) if basename((record.text.split() or [""])[0]) in _SERVED else ""
     if kind == "git":
-        return _came("git", subject) if record.text.startswith(("git ", "gh ")) else ""
+        blind = is_misspelt(record.sig) and subject != "config"  # an alias may be made
+        return _came("git", subject) if record.text.startswith(("git ", "gh ")) and not blind else ""
     return ""
+
+
+def is_misspelt(signature: str) -> bool:
+    """Is the subcommand or the option itself unknown, whatever the repository holds?"""
+    low = signature.lower()
+    return any(mark in low for mark in MISUSED)
 
 
 # What they are asked for may come to be when a service starts: "no such container".

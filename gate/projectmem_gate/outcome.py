@@ -230,6 +230,8 @@ def _answered(action: Action, exit_code: int, text: str) -> bool:
         return False
     if exit_code in (1, 2) and not text.strip() and all(_only_shows(action, i) for i in candidates):
         return True  # a dropped filter found nothing, or the complaint was silenced: it was only a question
+    if exit_code == 1 and text.startswith("no pull requests found for branch") and len(candidates) == 1:
+        return True  # `gh pr view` was asked whether there is one
     if exit_code == 123 and not text.strip() and any(" xargs" in action.parts[i].text.partition("  #")[2] for i in candidates):
         return True  # `rg -l x | xargs ls`: nothing was found, and nobody complained
     answering = [i for i in candidates if is_benign(action, i, exit_code)]

@@ -72,7 +72,7 @@ class Disk:
             self.moved = renames(moved)
         self.search_path = search_path
         self._marks: dict[str, str] = {}
-        self._written: dict[int, tuple[str, list[str]]] = {}
+        self._written: dict[tuple[int, bool], tuple[str, list[str]]] = {}
         self._own: frozenset[str] | None = None
         self._head: str | None = None
         self._budget = TOTAL_BYTES_MAX
@@ -163,7 +163,7 @@ class Disk:
         absent = self._still_absent(recorded.get("files"))
         worktree = recorded.get("worktree")
         here = worktree is None or worktree == self.place.worktree
-        tree, written = self._tree(recorded) if here else ("same", [])
+        tree, written = self._tree(recorded, here)
         changed += self._modes(recorded, changed)
         written = [self._named(p) for p in written]
         written = [p for p in written if p not in (recorded.get("files") or ()) and p not in (recorded.get("deps") or ())]
@@ -184,16 +184,17 @@ class Disk:
             **({"absent": absent} if absent else {}),
         }
 
-    def _tree(self, recorded: Mapping[str, Any]) -> tuple[str, list[str]]:
+    def _tree(self, recorded: Mapping[str, Any], here: bool) -> tuple[str, list[str]]:
         """(same | changed | unknown, files written since), `same` for what was recorded before the time was."""
         at, outside = recorded.get("written"), recorded.get("outside")
         if type(at) is not int:
             return "same", []
-        if at not in self._written:
+        if (at, here) not in self._written:
             from projectmem.hook import sources
 
-            self._written[at] = sources.newer(self.place.root, self.place.git_dir, self.place.common_dir, at)
-        state, found = self._written[at]
+            place = self.place
+            self._written[at, here] = sources.newer(place.root, place.git_dir, place.common_dir, at, dirty=not here)
+        state, found = self._written[at, here]
         if isinstance(outside, str) and outside:
             from projectmem.hook import sources
 

@@ -211,6 +211,8 @@ def disk_facts(
     place: Place, state: Snapshot, action: Action, outcome: Outcome, output: str, now: int, moved: Sequence[str]
 ) -> dict[str, Any]:
     """FACTS of a failure that has just happened (see facts.py)."""
+    from projectmem_gate.freshness import is_misspelt
+
     from projectmem.hook import surroundings
     from projectmem.hook.facts import Disk
     from projectmem.place import env
@@ -219,7 +221,8 @@ def disk_facts(
         changes = state.changes(now - RECENT_EDITS_US, RECENT_EDITS_MAX)
     edits = [c.subject for c in changes if c.type == "edit" and c.subject]
     tools, variables = surroundings.programs_of(action), surroundings.variables_of(action, output)
-    git = outcome.cls not in ASKED_FOR and any(p.text.startswith(("git ", "gh ")) for p in action.parts)
+    asks = outcome.cls not in ASKED_FOR and not (outcome.cls == "usage" and is_misspelt(outcome.signature))
+    git = asks and any(p.text.startswith(("git ", "gh ")) for p in action.parts)
     return Disk(place, env("PATH"), moved).record(action, output, edits, tools=tools, variables=variables, git=git)
 
 

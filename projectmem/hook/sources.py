@@ -29,9 +29,10 @@ SETTINGS_FOLDERS_MAX, SETTINGS_ENTRIES_MAX = 64, 256
 _REFS_MAX = 256
 
 
-def newer(root: str, git_dir: str, common_dir: str, at: int) -> tuple[str, list[str]]:
+def newer(root: str, git_dir: str, common_dir: str, at: int, *, dirty: bool = False) -> tuple[str, list[str]]:
     """(same | changed | unknown, root-relative files written, made or removed since `at`), `at` in microseconds of this
-    machine's clock. Outside git every file below the root is looked at, but what tools put down."""
+    machine's clock. Outside git every file below the root is looked at, but what tools put down. `dirty`: of the files that
+    git knows only those which are not as it put them there (a work tree may be younger than `at`)."""
     since = at * 1000
     if not git_dir:
         return _walked(root, since)
@@ -58,7 +59,7 @@ def newer(root: str, git_dir: str, common_dir: str, at: int) -> tuple[str, list[
             continue
         # Put in its place by a rename, or made executable: neither of them touches what the file says of its writing.
         other = stat.st_mtime_ns != mtime or stat.st_size & 0xFFFFFFFF != size or (stat.st_mode ^ mode) & 0o100
-        if stat.st_mtime_ns > since or other:
+        if other or (stat.st_mtime_ns > since and not dirty):
             found.append(path)
     ignored = _ignored(root, common_dir)
     found += _settings(root, folders, tracked, since)
@@ -141,7 +142,7 @@ def _may_matter(path: str, name: str, ignored: Iterable[str]) -> bool:
 
     if name in MANIFESTS or name.startswith(".env") or name.endswith(_LOCAL):
         return True
-    if name.endswith(_MADE) or name.startswith((".coverage", ".DS_Store", ".#")):
+    if name.endswith(_MADE) or name == ".git" or name.startswith((".coverage", ".DS_Store", ".#")):
         return False
     return not _is_ignored(path, ignored)
 

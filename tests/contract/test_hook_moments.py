@@ -215,6 +215,14 @@ def lines_taken_out_again_by_sed(w: World) -> bool:
     return w.says("sed -i '1,3d' src/app.py")
 
 
+def misspelt_and_committed(world: World) -> bool:
+    """Whatever the repository holds, git knows no such subcommand."""
+    world.fails("git psuh", "Exit code 1\ngit: 'psuh' is not a git command. See 'git --help'.")
+    world.goes_well("git commit -m x")
+    world.commit()
+    return world.says("git psuh")
+
+
 def edited_in_another_folder(world: World) -> bool:
     """Outside the repository, where the command worked."""
     other = world.root.parent / "other" / "src"
@@ -272,6 +280,7 @@ SPEAKS: dict[str, Callable[[World], bool]] = {
         "npm run build", HEAP, "export NODE_OPTIONS=--max-old-space-size=8192; npm run build"
     ),
     "an install's remedy": _after("npm ci", ERESOLVE, "npm ci --legacy-peer-deps"),
+    "an unknown subcommand, after a commit": misspelt_and_committed,
     "no server": _after("curl localhost:3000", REFUSED, "ls"),
     "no server, with a wait": _after("curl localhost:3000", REFUSED, "ls", "sleep 3 && curl localhost:3000"),
     "a move that is followed": moved_and_wrong_all_the_same,

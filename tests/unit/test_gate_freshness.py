@@ -101,6 +101,10 @@ TABLE = [
     ("auth", "./deploy.sh", "Permission denied", ("any", "chmod"), "changed"),
     ("usage", "git push --froce", "unknown option", ("edit", "src/a.py"), "same"),
     ("usage", "git push --froce", "unknown option", ("install", "npm"), "same"),
+    ("usage", "git psuh", "git: 'psuh' is not a git command. See 'git --help'.", ("git", "commit"), "same"),
+    ("usage", "git log --onelne", "fatal: unrecognized argument: --onelne", ("git", "add"), "same"),
+    ("usage", "git psuh", "git: 'psuh' is not a git command. See 'git --help'.", ("git", "config"), "changed"),  # an alias
+    ("usage", "git checkout x", "error: pathspec 'x' did not match any file(s) known to git", ("git", "branch"), "changed"),
     ("usage", "rtk bun run test", "unrecognized subcommand 'bun'", ("install", "brew"), "changed"),
     ("usage", "npm run linr", "Missing script", ("edit", "package.json"), "changed"),
     ("usage", "npm run linr", "Missing script", ("edit", "src/a.ts"), "same"),

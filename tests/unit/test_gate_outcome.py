@@ -97,6 +97,8 @@ OK = [
     ("tail -f x.log", 124, "a"),
     ("kubectl logs -f x", 124, ""),
     ("npm run dev", 124, "ready"),
+    ("gh pr view --json number", 1, 'no pull requests found for branch "x"'),
+    ("pytest -q ; cat ci.log", 0, "4 passed in 0.1s\nFAILED a.py::b - assert 1\n1 failed in 0.1s"),
     ("jq -e .x a.json", 1, "null"),
     ("jq -e .x a.json", 4, ""),
     ("git ls-files --error-unmatch a", 1, "error: pathspec 'a' did not match any file(s) known to git"),
@@ -200,6 +202,8 @@ def test_failures(command: str, code: int, output: str, cls: str, starts: str, i
 
 
 HIDDEN = [
+    ("npm install ; ls", "npm error code ERESOLVE\nnpm error A complete log can be found in: /x\nREADME.md\nsrc", "runtime", 0),
+    ("pytest -q ; ls out", "FAILED a.py::b - assert 1\n1 failed in 0.1s\na.txt", "test", 0),
     ("pytest -q", "tests/a.py F\n=== 1 failed, 3 passed in 0.2s ===", "test", 0),
     ("npm run build ; echo done", "npm ERR! code ELIFECYCLE\nnpm ERR! x@1 build: tsc\ndone", "build", 0),
     ("npx tsc", "src/a.ts(3,4): error TS2339: no x", "build", 0),

@@ -230,3 +230,16 @@ def test_settings_that_git_ignores_are_seen_when_they_are_edited_in_place(tree: 
     found = _disk(tree).compare(recorded)
     assert (name in found["changed_files"]) is seen
     assert found["files"] == ("changed" if seen else "same")
+
+
+def test_another_worktree_is_looked_at_too(tree: Path) -> None:
+    """Made after the failure all its files are young, and the same: what was changed there is what git did not put there."""
+    recorded = _recorded(tree)
+    other = tree.parent / f"{tree.name}-wt"
+    _git("worktree", "add", "-q", str(other), cwd=tree)
+    found = _disk(other).compare(recorded)
+    assert (found["here"], found["files"], found["changed_files"]) == ("elsewhere", "same", [])
+    _settle()
+    (other / "src/app.py").write_text("x = 1\n")
+    found = _disk(other).compare(recorded)
+    assert (found["here"], found["files"], found["changed_files"]) == ("elsewhere", "changed", ["src/app.py"])
