@@ -84,15 +84,29 @@ def raw_words(tool_input: Any) -> frozenset[str]:
 
 
 def pick(names: Iterable[str], limit: int = 3) -> tuple[str, ...]:
-    """Up to `limit` hint words from canonical names, in order of preference. Passed over are names with non-ASCII letters,
-    quotes or backslashes (a spelling may write those so that the letters beside them run together) and names that may hold
-    the mark of a secret (the first look is at the input as it came)."""
+    """Up to `limit` hint words from canonical names, in order of preference. Passed over are names with quotes or backslashes (a
+    spelling may write those so that the letters beside them run together), names that may hold the mark of a secret (the first
+    look is at the input as it came), names beyond ASCII and single letters. Where that leaves none, a single letter is better
+    than nothing, and so is what no other letter touches: `txt` of `\u00e9.txt`."""
     out: list[str] = []
+    short: list[str] = []
     for name in names:
-        if name.isascii() and "secret" not in name and not any(c in name for c in "'\"\\"):
-            for run in runs(name):
-                if len(run) > 1 and run not in out:
-                    out.append(run)
-                    if len(out) == limit:
-                        return tuple(out)
-    return tuple(out)
+        if "secret" in name or any(c in name for c in "'\"\\"):
+            continue
+        if not name.isascii():
+            short += apart(name)
+            continue
+        for run in runs(name):
+            if len(run) == 1:
+                short.append(run)
+            elif run not in out:
+                out.append(run)
+                if len(out) == limit:
+                    return tuple(out)
+    return tuple(out or list(dict.fromkeys(short))[:limit])
+
+
+def apart(name: str) -> list[str]:
+    """Runs of letters that touch nothing beyond ASCII: composed or decomposed, in either case, they stay as they are."""
+    flat = "".join(c if not c.isascii() or c.isalpha() else " " for c in name)
+    return [run for word in flat.split(" ") if word.isascii() for run in runs(word)]

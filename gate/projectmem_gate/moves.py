@@ -6,7 +6,7 @@ Only `git mv` counts, without force: it refuses to overwrite. A plain `mv x y` m
 
 from __future__ import annotations
 
-from projectmem_gate.hints import runs
+from projectmem_gate.hints import apart, runs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -74,6 +74,7 @@ def words(raw: frozenset[str], subjects: Iterable[str]) -> frozenset[str]:
     out = set(raw)
     for subject in reversed(list(subjects)):
         old, _, new = subject.partition(BETWEEN)
-        if out.issuperset(run for run in runs(_last(new)) if len(run) > 1):
+        name = _last(new)
+        if out.issuperset(run for run in (runs(name) if name.isascii() else apart(name)) if len(run) > 1):
             out.update(runs(_last(old)))
     return frozenset(out) if len(out) > len(raw) else raw

@@ -76,6 +76,8 @@ def test_an_edit_of_a_moved_file_is_the_edit_of_the_file_it_was() -> None:
         assert set(before.parts[0].words) <= words
     assert moves.now("other.py", {"b": "a"}) == "other.py"
     assert moves.words(frozenset({"x"}), ["src/a.py\tlib/bold.py"]) == {"x"}
+    decomposed = moves.words(raw_words({"file_path": "cafe\u0301.py"}), ["src/menu.py\tsrc/caf\u00e9.py"])
+    assert "menu" in decomposed, "one name in two spellings"
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,11 @@ CALLS: list[tuple[str, Any]] = [
     ("mcp__linear__get_issue", {"id": "ACME-12"}),
     ("TaskUpdate", {"status": "completed", "taskId": "2"}),
     ("Bash", {"command": "echo 'unclosed npm run build"}),
+    ("Bash", {"command": "w"}),
+    ("Bash", {"command": "python -m a"}),
+    ("Read", {"file_path": "a"}),
+    ("Write", {"file_path": "caf\u00e9.txt", "content": "1"}),
+    ("mcp__a__t", {"x": 1}),
     ("Bash", {"command": "gh pr create --body \"$(cat <<'EOF'\nnever closed"}),
 ]
 
@@ -35,3 +40,10 @@ def test_what_held_a_secret_gives_no_words() -> None:
     assert set(action.parts[0].words) <= {"release", "token", "name"}
     whole = identify("Bash", {"command": "curl -H 'x: <secret:0a1b2c> unclosed"}, root="/w", cwd="/w")
     assert not any(part.words for part in whole.parts)
+
+
+def test_letters_beside_one_beyond_ascii_are_no_words() -> None:
+    """Composed or decomposed, in either case: what touches it may be written otherwise."""
+    for name in ("caf\u00e9x.\u212aey", "cafe\u0301x.Key\u0301"):
+        action = identify("Write", {"file_path": f"{name}.md", "content": "1"}, root="/w", cwd="/w")
+        assert action.parts[0].words == ("md",)
