@@ -11,11 +11,11 @@ passed over and the shipped models hold: `problems` says so.
 
 from __future__ import annotations
 
-import json
 import os
 
 from projectmem_gate.model import Value
 from projectmem_logs import files
+from projectmem_logs.fastjson import loads
 
 from projectmem_projections.calibration import SCHEMA, Calibration, Model
 
@@ -55,7 +55,7 @@ def load(folder: str, generation: str | None) -> Loaded:
             problems.append(f"{own} cannot be used, so the shipped calibration holds: run `projectmem calibrate` again ({error})")
     if generation is not None:
         try:
-            found = json.loads(files.read(os.path.join(generation, BACKGROUND)))
+            found = loads(files.read(os.path.join(generation, BACKGROUND)))
             background = {space: score for space, score in found.items() if type(score) is int}
         except (OSError, ValueError, AttributeError):
             pass  # an older generation, or a small one: the floor then rises by the number of documents
@@ -64,12 +64,14 @@ def load(folder: str, generation: str | None) -> Loaded:
 
 def to_text(models: Iterable[Model]) -> str:
     """Models as the text of a calibration file."""
+    from json import dumps  # not for a hook, which only reads
+
     data = {"schema": SCHEMA, "models": [m.to_data() for m in sorted(models, key=lambda m: m.space)]}
-    return json.dumps(data, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+    return dumps(data, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 
 
 def _read(path: str) -> dict[str, Model]:
-    data = json.loads(files.read(path))
+    data = loads(files.read(path))
     if data["schema"] != SCHEMA:
         raise ValueError(f"schema {data['schema']}, expected {SCHEMA}")
     return {model.space: model for model in map(Model.from_data, data["models"])}

@@ -7,9 +7,10 @@ uint16).
 
 from __future__ import annotations
 
-import json
 import os
 import struct
+
+from projectmem_logs.fastjson import loads
 
 from projectmem_projections import glosses, lexical, published
 from projectmem_projections.documents import Document
@@ -77,6 +78,8 @@ def write(
 
     experience  `Experience.to_state` of the same log
     """
+    from json import dumps  # not for a hook, which only reads
+
     path = os.path.join(folder, FILE)
     postings, mean = lexical.invert([lexical.counts(d.searched) for d in documents])
     scopes: dict[Scope, int] = {}
@@ -87,9 +90,9 @@ def write(
         "count": len(documents),
         "mean": repr(mean),
         "changed_at": changed_at,
-        "experience": json.dumps(experience or {}, sort_keys=True),
-        "position": json.dumps(dict(position), sort_keys=True),
-        "scopes": json.dumps([s.to_data() for s in scopes]),
+        "experience": dumps(experience or {}, sort_keys=True),
+        "position": dumps(dict(position), sort_keys=True),
+        "scopes": dumps([s.to_data() for s in scopes]),
         "scope_of": struct.pack(f"<{len(codes)}I", *codes),
         "expires": struct.pack(f"<{len(codes)}q", *(d.expires_at for d in documents)),
     }
@@ -140,8 +143,8 @@ class Corpus:
             self.mean = float(meta["mean"])
             self.changed_at = int(meta["changed_at"])
             self._experience: str = meta["experience"]
-            self.position: Position = {s: (p[0], p[1], p[2]) for s, p in json.loads(meta["position"]).items()}
-            self.scopes = [Scope(**s) for s in json.loads(meta["scopes"])]
+            self.position: Position = {s: (p[0], p[1], p[2]) for s, p in loads(meta["position"]).items()}
+            self.scopes = [Scope(**s) for s in loads(meta["scopes"])]
             self.scope_bytes: bytes = meta["scope_of"]  # uint32 per row: index into scopes
             self.expiry_bytes: bytes = meta["expires"]  # int64 per row: us, 0 = never
             if len(self.scope_bytes) != 4 * self.count or len(self.expiry_bytes) != 8 * self.count:
@@ -153,7 +156,7 @@ class Corpus:
         """What recalls had led to up to this generation. Raises CorpusError when it is damaged."""
         found = Experience()
         try:
-            state = json.loads(self._experience)
+            state = loads(self._experience)
             if state:
                 found.add_state(state)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -222,7 +225,7 @@ class Corpus:
         try:
             if body[:CHECK] != _check(body[CHECK:]):
                 raise ValueError("a document is not as it was written")
-            fields = json.loads(body[CHECK:])
+            fields = loads(body[CHECK:])
             return Document(**{**fields, "scope": self.scopes[fields["scope"]], "causes": tuple(fields["causes"])})
         except (ValueError, KeyError, TypeError, IndexError) as error:
             raise self.damaged(error) from error
@@ -237,8 +240,10 @@ def unpack(postings: Mapping[str, tuple[bytes, bytes]]) -> dict[str, tuple[tuple
 
 
 def _body(document: Document, scope: int) -> str:
+    from json import dumps
+
     fields = {name: getattr(document, name) for name in _FIELDS}
-    text = json.dumps({**fields, "scope": scope}, ensure_ascii=False, sort_keys=True)
+    text = dumps({**fields, "scope": scope}, ensure_ascii=False, sort_keys=True)
     return _check(text) + text
 
 

@@ -61,6 +61,12 @@ class Project:
         """The fields of a Bash call."""
         return {"tool_name": "Bash", "tool_input": {"command": command, "description": "d"}, "tool_use_id": id}
 
+    def generation(self) -> None:
+        """Build the generation that recall reads, as the start of a session has it built."""
+        from projectmem_projections import recollection
+
+        recollection.refresh(f"{self.folder}/.git/projectmem", None)
+
     def fail(self, command: str, id: str) -> None:
         """Record a failure of the command, in process."""
         from projectmem.hook.entry import respond

@@ -131,7 +131,13 @@ def instructions() -> list[str]:
         project = Project(folder)
         calls = cases(project, 1, shell=False)
         calls["pre, switched off"] = calls["pre, no candidate"]
+        for name in ("failure", "prompt, nothing recalled"):
+            argv, stdin = calls[name]
+            other = {**json.loads(stdin), "session_id": "other"}  # the same told twice to one session is told once
+            calls[f"{name.partition(',')[0]}, generation stands"] = argv, json.dumps(other).encode()
         for name, (argv, stdin) in calls.items():
+            if name.endswith("stands"):
+                project.generation()
             env = {**os.environ, SWITCH_VARIABLE: "off" if name.endswith("off") else ""}
             out = os.path.join(folder, "callgrind.out")
             tool = [valgrind, "--tool=callgrind", f"--callgrind-out-file={out}"]
