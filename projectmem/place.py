@@ -91,6 +91,13 @@ def find(cwd: str, environ: Mapping[str, str] | None = None) -> Place | None:
     return place if place is not None and place.ready else None
 
 
+def of_session(environ: Mapping[str, str] | None = None) -> Place | None:
+    """The place of the project that the harness was started in, as it tells the hooks it runs: where a session's shell has left
+    for a folder without a log, its rules hold all the same. None where the harness does not tell."""
+    started = env("CLAUDE_PROJECT_DIR", environ=environ)
+    return find(started, environ) if started else None
+
+
 def locate(cwd: str, environ: Mapping[str, str] | None = None) -> Place | None:
     """The place that `cwd` belongs to whether or not it is set up; None outside git where no parent has a log's folder."""
     override = env(HOME_VARIABLE, environ=environ)

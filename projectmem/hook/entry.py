@@ -83,7 +83,7 @@ def respond(argv: list[str], raw: bytes, now: int, *, home: str = "") -> dict[st
 
 def answered(payload: Payload, now: int, *, home: str = "") -> dict[str, Any] | None:
     """The answer to a payload that was read, in its adapter's words; `home` as above. Raises nothing that a hook must not."""
-    place = places.find(payload.cwd)
+    place = places.find(payload.cwd) or (None if home else places.of_session())
     if place is None:
         return _not_set_up(payload)
     if home and place.home != home:

@@ -153,8 +153,8 @@ def _not_made_here(place: Place) -> str:
     count = len(list(streams(place.home)))
     return (
         f"the log in {place.home} was not made here: it came with the folder, or another machine writes it ({count} "
-        f"{'stream' if count == 1 else 'streams'}, begun {made}). Its failures and rules warn at most until this machine sees "
-        "them again or a person confirms them. Delete the folder and run `init` again to start afresh"
+        f"{'stream' if count == 1 else 'streams'}, begun {made}). What this machine did not write of it warns at most, until it "
+        "is seen here again or a person confirms it. Delete the folder and run `init` again to start afresh"
     )
 
 

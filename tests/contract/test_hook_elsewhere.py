@@ -123,3 +123,19 @@ def test_a_policy_of_another_machine_rules_nothing_here(hooked: Any, text: str, 
     assert policies.file_state(hooked.place) == "in force"
     here = spoken(hooked.before(hooked.call(BUILD), "s"))
     assert here == ("refused" if text == HOSTILE else "allow")
+
+
+def test_a_session_whose_shell_left_the_project_is_still_of_it(
+    hooked: Any, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a folder without a log what failed is known, and what people decided holds: the harness says whose session it is."""
+    other = str(tmp_path_factory.mktemp("other"))
+    call = hooked.call("npm run lint")
+    monkeypatch.delenv("CLAUDE_PROJECT_DIR", raising=False)
+    assert hooked.fire("PreToolUse", "one", **call, cwd=other) is None
+    assert not hooked.events("action.proposed")
+    monkeypatch.setenv("CLAUDE_PROJECT_DIR", str(hooked.root))
+    assert hooked.fire("PreToolUse", "one", **call, cwd=other) is None
+    hooked.fire("PostToolUseFailure", "one", **call, cwd=other, error='Exit code 1\nnpm error Missing script: "lint"')
+    assert hooked.fire("PreToolUse", "two", **hooked.call("npm run lint"), cwd=other) is not None
+    assert hooked.fire("PreToolUse", "two", **hooked.call("npm run lint")) is None  # in the project it is another action
