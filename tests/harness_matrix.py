@@ -14,7 +14,17 @@ from projectmem.setup.harnesses import HARNESSES
 
 README = Path(__file__).resolve().parents[1] / "README.md"
 BEGIN, END = "<!-- harnesses: made by `make matrix` -->", "<!-- end of harnesses -->"
-HEAD = ("harness", "refuses", "a warning is read", "asks a person", "told at the start", "hooks in", "proven against")
+HEAD = (
+    "harness",
+    "refuses",
+    "a warning is read",
+    "asks a person",
+    "told at the start",
+    "a subagent's call",
+    "left running",
+    "hooks in",
+    "proven against",
+)
 
 
 def _payload(adapter: Any, tool: str) -> Payload:
@@ -53,6 +63,8 @@ def _row(name: str) -> tuple[str, ...]:
         _warns(adapter),
         "no: refused" if adapter.refuses(asked) else "yes",
         "yes" if adapter.context(start, "x") else "no",
+        adapter.SUBAGENT,
+        adapter.BACKGROUND,
         f"`{harness.project}`",
         harness.proof,
     )

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 HARNESS = "claude-code"
 refuses = nested.refuses
 BATCHES = WARNS_BEFORE = True
+SUBAGENT, BACKGROUND = "named", "its end"
 PRE, FAILURE, BATCH = "PreToolUse", "PostToolUseFailure", "PostToolBatch"
 PROMPT, START, END = "UserPromptSubmit", "SessionStart", "SessionEnd"
 # Event -> (timeout in seconds, takes a matcher). Claude Code's own default of 600 s would hang a session on a stuck disk.

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 HARNESS = "cline"
 BATCHES, WARNS_BEFORE = False, True
+SUBAGENT, BACKGROUND = "a session of its own", "none"
 PRE, POST, START, END = "PreToolUse", "PostToolUse", "TaskStart", "TaskComplete"
 EVENTS = (PRE, POST, START, END)
 _KINDS = {PRE: "pre", POST: "post", START: "start", END: "end"}

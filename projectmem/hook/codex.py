@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 HARNESS = "codex"
 refuses = nested.refuses
 BATCHES, WARNS_BEFORE = False, True
+SUBAGENT, BACKGROUND = "named", "its end"
 PRE, POST, PROMPT, START, STOP, END = "PreToolUse", "PostToolUse", "UserPromptSubmit", "SessionStart", "Stop", "SessionEnd"
 # Event -> timeout in seconds. Codex gives the end of a session 3 at most.
 EVENTS = {PRE: 10, POST: 10, PROMPT: 10, START: 15, STOP: 10, END: 3}

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 HARNESS = "copilot"
 BATCHES, WARNS_BEFORE = False, True
+SUBAGENT, BACKGROUND = "named", "its end"
 PRE, POST, FAILURE = "preToolUse", "postToolUse", "postToolUseFailure"
 PROMPT, START, END = "userPromptSubmitted", "sessionStart", "sessionEnd"
 EVENTS = {PRE: 10, POST: 10, FAILURE: 10, PROMPT: 10, START: 15, END: 5}  # -> timeoutSec

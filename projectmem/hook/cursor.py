@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 HARNESS = "cursor"
 BATCHES = WARNS_BEFORE = False
+SUBAGENT, BACKGROUND = "not run", "not run"
 PRE, POST, FAILURE, START, END = "preToolUse", "postToolUse", "postToolUseFailure", "sessionStart", "sessionEnd"
 EVENTS = {PRE: 10, POST: 10, FAILURE: 10, START: 15, END: 5}  # -> timeout in seconds
 _KINDS = {PRE: "pre", POST: "post", FAILURE: "post", START: "start", END: "end"}

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 HARNESS = "droid"
 refuses = nested.refuses
 BATCHES = WARNS_BEFORE = False
+SUBAGENT, BACKGROUND = "not run", "its start"
 PRE, POST, PROMPT, START, STOP, END = "PreToolUse", "PostToolUse", "UserPromptSubmit", "SessionStart", "Stop", "SessionEnd"
 EVENTS = {PRE: 10, POST: 10, PROMPT: 10, START: 15, STOP: 10, END: 5}  # -> timeout in seconds
 _KINDS = {PRE: "pre", POST: "post", PROMPT: "prompt", START: "start", STOP: "post", END: "end"}

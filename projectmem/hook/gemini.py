@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 HARNESS = "gemini"
 BATCHES = WARNS_BEFORE = False
+SUBAGENT, BACKGROUND = "as its parent's", "its start"
 PRE, POST, PROMPT, START, END = "BeforeTool", "AfterTool", "BeforeAgent", "SessionStart", "SessionEnd"
 EVENTS = {PRE: 10_000, POST: 10_000, PROMPT: 10_000, START: 15_000, END: 5_000}  # -> timeout in ms
 _KINDS = {PRE: "pre", POST: "post", PROMPT: "prompt", START: "start", END: "end"}

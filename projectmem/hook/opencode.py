@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 HARNESS = "opencode"
 BATCHES = WARNS_BEFORE = False
+SUBAGENT, BACKGROUND = "a session of its own", "none"
 PRE, POST, FAILURE = "tool.execute.before", "tool.execute.after", "tool.error"
 PROMPT, START = "chat.message", "session.start"
 EVENTS = (PRE, POST, FAILURE, PROMPT, START)

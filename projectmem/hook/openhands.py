@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 HARNESS = "openhands"
 BATCHES = WARNS_BEFORE = False
+SUBAGENT, BACKGROUND = "not run", "not run"
 PRE, POST, PROMPT, START, END = "PreToolUse", "PostToolUse", "UserPromptSubmit", "SessionStart", "SessionEnd"
 EVENTS = {PRE: 10, POST: 10, PROMPT: 10, START: 15, END: 5}  # -> timeout in seconds
 _KINDS = {PRE: "pre", POST: "post", PROMPT: "prompt", START: "start", END: "end"}

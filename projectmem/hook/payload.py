@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
         HARNESS: str
         BATCHES: bool  # an event tells that all calls of one model turn have ended
+        SUBAGENT: str  # for people: whose a subagent's calls are by its events; none where it has no such tool
+        BACKGROUND: str  # for people: what is learned of a command that is left running; none where it has no such tool
         WARNS_BEFORE: bool  # text given before a call reaches the model; otherwise it is kept for the next event after one
 
         def parse(self, event: str, raw: Any) -> Payload:

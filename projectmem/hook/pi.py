@@ -18,10 +18,12 @@ if TYPE_CHECKING:
 
     from projectmem.hook.payload import Answer, Call, Payload
 
-__all__ = ["BATCHES", "EVENTS", "HARNESS", "WARNS_BEFORE", "answer", "context", "parse", "refuses", "with_message"]
+__all__ = ["BACKGROUND", "BATCHES", "EVENTS", "HARNESS", "SUBAGENT", "WARNS_BEFORE"]
+__all__ += ["answer", "context", "parse", "refuses", "with_message"]
 
 HARNESS = "pi"
 BATCHES = WARNS_BEFORE = False
+SUBAGENT, BACKGROUND = "none", "none"
 PRE, POST, PROMPT = "tool_call", "tool_result", "before_agent_start"
 START, END = "session_start", "session_shutdown"
 EVENTS = (PRE, POST, PROMPT, START, END)

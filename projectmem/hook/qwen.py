@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 HARNESS = "qwen"
 refuses = nested.refuses
 BATCHES = WARNS_BEFORE = False
+SUBAGENT, BACKGROUND = "named", "its end"
 PRE, POST, FAILURE = "PreToolUse", "PostToolUse", "PostToolUseFailure"
 PROMPT, START, END = "UserPromptSubmit", "SessionStart", "SessionEnd"
 EVENTS = {PRE: 10_000, POST: 10_000, FAILURE: 10_000, PROMPT: 10_000, START: 15_000, END: 5_000}  # -> timeout in ms

@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from projectmem.hook import copilot, droid, gemini, qwen
+from projectmem.hook import codex, copilot, droid, gemini, opencode, qwen
 
 sys.path.insert(0, str(Path(__file__).parent))
 from harness_calls import SECOND, Fields, Told
 
+ADAPTERS: dict[str, Any] = {m.HARNESS: m for m in (codex, copilot, droid, gemini, opencode, qwen)}
 BUILD, ERROR = "npm run build", "Error: cannot find config.json"
 # How a subagent's events differ from its parent's, where they do.
 SUB: dict[str, Fields] = {
@@ -68,6 +69,8 @@ def test_a_subagent_and_its_parent_are_told_of_each_other_s_failures(hooked: Any
     assert rows(hooked) == [(agent, text, "failed", 2) for agent, text in failed]
     sessions = {e["actor"]["session"] for e in hooked.events("action.finished")}
     assert sessions == ({"one", "sub"} if name == "opencode" else {"one"})
+    told = "named" if who else "as its parent's" if len(sessions) == 1 else "a session of its own"
+    assert told == ADAPTERS[name].SUBAGENT, "the README's table"
 
 
 @pytest.mark.parametrize("name", list(SUB))
@@ -185,6 +188,7 @@ def test_the_start_of_a_background_command_clears_no_failure(hooked: Any, name: 
     said.append(told.send(event, {**told.base(event, "one"), **started}))
     assert BUILD in json.dumps(said)
     assert [row[2] for row in rows(hooked)] == ["failed", "unknown"]
+    assert ("its start" if name in ("gemini", "droid") else "its end") == ADAPTERS[name].BACKGROUND, "the README's table"
     again = told.call(BUILD)
     assert BUILD in json.dumps([told.before(again, "two"), told.after(again, 0, "built", "two")])
 
