@@ -31,7 +31,8 @@ SECTIONS = {
 INTRO = """# Benchmarks
 
 `make bench` measures, `python -m tests.bench --write` also writes this page. Ratios are within one run, rounds are interleaved
-and medians compared; still, on a machine with other work they wander by a tenth or two. Instruction counts do not.
+and medians compared; still, on a machine with other work they wander by a tenth or two. Instruction counts do not. What misses
+its bar says so; a percentile that does may be the machine's (its load stands below), a count never is.
 `PROJECTMEM_BENCH_MILLION=1 python -m tests.bench --write deciding building querying recalling peers` adds a million events
 (or memories), which takes half an hour and has a page of its own, with its own date: [MILLION.md](MILLION.md).
 """

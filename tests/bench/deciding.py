@@ -24,10 +24,12 @@ from projectmem_projections import quick
 from projectmem_projections.snapshot import Snapshot
 
 from projectmem.hook.judge import Unchanged, candidates, gather, look, weigh
+from tests.bench import bars
 from tests.bench.projections import NOW, event, word
 
 ROUNDS = 2000
 AGAIN = 4
+P95_US, FLAT = 50, 1.2  # the bars
 COUNTED = 20  # of so many records one has its instructions counted
 CHUNK = 20_000
 SIZES = (1_000, 100_000)
@@ -137,9 +139,11 @@ def main() -> list[str]:
             shown = "  ".join(
                 f"{size:>9,}: {us[len(us) // 2]:6.1f} / {us[len(us) * 95 // 100]:6.1f} us" for size, us in by.items()
             )
+            tail = max(us[len(us) * 95 // 100] for us in by.values())
             first, last = by[sizes[0]], by[sizes[-1]]
             flat = last[len(last) // 2] / first[len(first) // 2]
             lines.append(f"{what:24} median / p95 at {shown}  flat within {flat:.2f}x (medians)")
+            lines[-1] += bars.at_most(tail, P95_US, " us at p95") + bars.at_most(flat, FLAT)
         counts = found.instructions
         lines.append(
             f"decide, instructions of the interpreter: {counts[0]:,} to {counts[-1]:,} (median {counts[len(counts) // 2]:,}) over"

@@ -23,6 +23,7 @@ from projectmem.place import HOME_VARIABLE, locate
 from projectmem.setup.claude_settings import entries
 from projectmem.setup.command import SHELL, interpreter, words_of
 from projectmem.setup.compiled import compile_hook
+from tests.bench import bars
 
 FAILURES = 200
 PROMPT = "please write a poem about autumn leaves, and keep the second verse short"
@@ -126,7 +127,7 @@ def measure(runs: int = 41) -> dict[str, tuple[float, float]]:
 
 def main() -> list[str]:
     """The lines of the report."""
-    return [f"{case:32} {ms:7.2f} ms  {ratio:5.2f}x" for case, (ms, ratio) in measure().items()]
+    return [f"{case:32} {ms:7.2f} ms  {ratio:5.2f}x{bars.hook(case, ratio)}" for case, (ms, ratio) in measure().items()]
 
 
 if __name__ == "__main__":

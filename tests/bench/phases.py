@@ -15,6 +15,7 @@ import tempfile
 import time
 
 from projectmem.place import SWITCH_VARIABLE
+from tests.bench import bars
 from tests.bench.hook import Project, cases
 
 RUNS = 21
@@ -144,7 +145,10 @@ def instructions() -> list[str]:
             done = subprocess.run([*tool, *argv], input=stdin, cwd=folder, env=env, capture_output=True, check=True)
             counted[name] = int(done.stderr.decode("utf-8", "replace").rpartition("Collected : ")[2].split()[0])
     floor = next(iter(counted.values()))
-    return [f"{name:32} {count / 1e6:8.1f} M instructions  {count / floor:5.2f}x" for name, count in counted.items()]
+    return [
+        f"{name:32} {count / 1e6:8.1f} M instructions  {count / floor:5.2f}x{bars.hook(name, count / floor)}"
+        for name, count in counted.items()
+    ]
 
 
 def main() -> list[str]:

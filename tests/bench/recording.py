@@ -12,6 +12,7 @@ from projectmem_logs.home import init_home
 
 from projectmem.place import Place
 from projectmem.writing import append
+from tests.bench import bars
 
 SMALL, LARGE = 200, 100_000
 ROUNDS, PER_ROUND = 15, 20
@@ -75,7 +76,7 @@ def main() -> list[str]:
     us = {name: median(values) * 1e6 for name, values in times.items()}
     return [
         f"record one event, median: {us['small']:.0f} us at {SMALL}, {us['large']:.0f} us at {LARGE:,}"
-        f" -> ratio {us['large'] / us['small']:.2f} (bar 1.5)",
+        f" -> ratio {us['large'] / us['small']:.2f}{bars.at_most(us['large'] / us['small'], 1.2)}",
         f"bare open + write + fdatasync + close of the same size: {us['bare']:.0f} us"
         f" -> recording with chain, lock and snapshot costs {us['small'] / us['bare']:.2f}x",
     ]
