@@ -187,7 +187,7 @@ def judged(call: Call, action: Action, before: dict[str, Any]) -> Outcome:
         return Outcome("rejected")
     from projectmem_gate.outcome import judge
 
-    return judge(
+    outcome = judge(
         action,
         exit_code=call["exit_code"],
         output=call["output"],
@@ -196,6 +196,18 @@ def judged(call: Call, action: Action, before: dict[str, Any]) -> Outcome:
         interrupted=call["interrupted"],
         timed_out=call["timed_out"],
     )
+    return Outcome("unknown", outcome.exit_code) if outcome.outcome == "ok" and _left_running(call, action) else outcome
+
+
+def _left_running(call: Call, action: Action) -> bool:
+    """Whether the command line itself puts everything that could fail into the background (`make &`): nothing of it has ended.
+    What the harness was asked to put there is another thing: it tells of the start, and of the end where it can."""
+    if not any(part.limit < 0 for part in action.parts):
+        return False
+    from projectmem_gate.tools import limit
+
+    given = call["input"]
+    return all(part.limit < 0 or part.trivial for part in action.parts) and not (isinstance(given, dict) and limit(given) < 0)
 
 
 def seen_again(state: Known, call: Call, action: Action, outcome: Outcome) -> Outcome:

@@ -4,6 +4,7 @@ Facts measured on the real client (0.61.0), each pinned by a test against it or 
 - Only `{"decision": "deny", "reason"}` refuses; Claude Code's `permissionDecision` is ignored, so the call would run. Asking a
   person ends a run without a terminal, without a word: an ask is a refusal here.
 - Text given before a call never reaches the model; `AfterTool` appends it to the result. So a warning waits for that.
+- The first prompt of a session has the text given at its start before it: nobody asked that.
 - No call has an id. A command's text has a line `Exit Code: N` only where N is not 0; what a tool failed at is in `error`.
 - A subagent's calls (`invoke_agent`) come under its parent's session with nothing that names it.
 - A command in the background tells of its start; no event tells how it ends. One ended by a signal has `Signal: N` and no code.
@@ -33,6 +34,7 @@ EVENTS = {PRE: 10_000, POST: 10_000, PROMPT: 10_000, START: 15_000, END: 5_000} 
 _KINDS = {PRE: "pre", POST: "post", PROMPT: "prompt", START: "start", END: "end"}
 _TAKES_CONTEXT = (POST, PROMPT, START)
 _SHELL = "run_shell_command"
+_TOLD, _TOLD_END = "<hook_context>", "</hook_context>"
 _FIELDS = ("Error", "Exit Code", "Signal", "Background PIDs", "Process Group PGID")
 
 
@@ -44,6 +46,8 @@ def parse(event: str, raw: Any) -> Payload:
         payload.calls = [unnamed(payload, call, raw.get("timestamp"))]
         if event == POST:
             answered(call, raw.get("tool_response"))
+    elif event == PROMPT and text_of(raw, "prompt").startswith(_TOLD):
+        payload.raw = {**raw, "prompt": raw["prompt"].partition(_TOLD_END)[2].lstrip("\n")}
     return payload
 
 

@@ -193,6 +193,17 @@ def test_the_start_of_a_background_command_clears_no_failure(hooked: Any, name: 
     assert BUILD in json.dumps([told.before(again, "two"), told.after(again, 0, "built", "two")])
 
 
+@pytest.mark.parametrize("command", [f"{BUILD} &", f"nohup {BUILD} > /dev/null 2>&1 & echo started", f"(sleep 1; {BUILD}) &"])
+def test_what_a_command_line_leaves_running_clears_no_failure(hooked: Any, command: str) -> None:
+    """Exit 0 is the shell's own, the moment it has started it. With `wait` it has ended."""
+    hooked.run(BUILD, f"Exit code 2\n{ERROR}")
+    hooked.run(command)
+    assert [row[2] for row in rows(hooked)] == ["failed", "unknown"]
+    assert BUILD in json.dumps(hooked.before(hooked.call(BUILD), "two"))
+    hooked.run(f"{BUILD} & wait")
+    assert hooked.before(hooked.call(BUILD), "three") is None
+
+
 def test_a_copilot_command_that_outlives_its_wait_has_not_ended_well(hooked: Any) -> None:
     """No exit code, and words that say that it goes on."""
     text = "building\n<command with shellId: 3 is still running after 30 seconds. Use read_bash to continue waiting.>"
@@ -299,3 +310,12 @@ def test_a_tool_s_own_error_is_no_refusal_of_ours() -> None:
     use: Any = droid.parse("PreToolUse", {"session_id": "s", "cwd": "/w", "tool_name": "Edit", "tool_input": {}}).calls[0]
     for text, kind in (("Error: projectmem: `x` failed", "hook"), ("Error: not found: projectmem: y", "tool")):
         assert droid.told(dict(use), {"is_error": True, "content": text})["error_kind"] == kind
+
+
+def test_gemini_s_first_prompt_is_what_the_person_wrote() -> None:
+    """The client puts what the hook said at the start before it; recall must not be asked for that."""
+    raw = {"session_id": "s", "cwd": "/w", "hook_event_name": "BeforeAgent"}
+    told = "<hook_context>&lt;projectmem-1 note=&gt;\nnpm run build failed&lt;/projectmem-1&gt;</hook_context>\n\n"
+    for prompt in ("go on", "what is </hook_context> and <hook_context>?"):
+        for before in (told, ""):
+            assert gemini.parse("BeforeAgent", {**raw, "prompt": before + prompt}).raw["prompt"] == prompt
