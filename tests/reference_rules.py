@@ -43,8 +43,9 @@ def optioned(pattern: str, text: str) -> bool:
     wanted, said = shlex.split(pattern), shlex.split(text.split("  # ")[0])
     said = said[: said.index("--")] if "--" in said else said
     plain = [[w for w in words if not w.startswith("-")] for words in (wanted, said)]
-    own = {w for w in wanted if w.startswith("-")}
-    return bool(own) and own <= set(said) and plain[1][: len(plain[0])] == plain[0]
+    asked = [w for w in wanted if w.startswith("-")]
+    held = all(any(f"{w}=".startswith(f"{o}=") for w in said) for o in asked)
+    return bool(wanted) and held and plain[1][: len(plain[0])] == plain[0]
 
 
 def verdict(action: Any, labels: list[dict[str, Any]], policy: Any, now: int) -> tuple[str, str]:

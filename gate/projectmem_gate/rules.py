@@ -128,17 +128,62 @@ def matches(target: str, pattern: str, action: Action, part: Part) -> bool:
     for text in (part.family, part.text, _bare(part.text)):
         if text == spaced or text.startswith(f"{spaced} ") or ("*" in spaced and wild(spaced, text)):
             return bool(spaced)
-    return " -" in spaced and any(_with_options(spaced, text) for text in (part.text, _bare(part.text)))
+    return bool(spaced) and any(_among_options(spaced, text) for text in (part.text, _bare(part.text)))
 
 
-def _with_options(pattern: str, text: str) -> bool:
-    """Does a command hold all options of the pattern, wherever they stand, and begin with its other words?"""
+def _among_options(pattern: str, text: str) -> bool:
+    """Does a command hold all options of the pattern, with whatever value where that names none, and begin with its other words,
+    whatever other options stand between? What is handed on to another program (`docker run x --force`) is not its own."""
     wanted, said = _words(pattern), _words(text.partition("  # ")[0])
-    if "--" in said:
-        said = said[: said.index("--")]  # what follows is for another program
-    options = {w for w in wanted if w.lstrip("'")[:1] == "-"}
-    plain = [w for w in wanted if w not in options]
-    return options <= set(said) and [w for w in said if w.lstrip("'")[:1] != "-"][: len(plain)] == plain
+    plain = [w for w in wanted if not _option(w)]
+    own: list[str] = []
+    given: list[str] = []
+    for word in said[: said.index("--")] if "--" in said else said:
+        if not _option(word):
+            given.append(word)
+        elif len(given) <= len(plain) or not _hands_on(given):
+            own.append(_option(word))
+    asked = [_option(w) for w in wanted if _option(w)]
+    if wanted[0] in _BUNDLERS:
+        asked, own = _unbundled(asked), _unbundled(own)
+    return given[: len(plain)] == plain and all(any(w == o or w.startswith(f"{o}=") for w in own) for o in asked)
+
+
+def _option(word: str) -> str:
+    """An option without its quotes, "" for another word."""
+    bare = word.strip("'\"")
+    return bare if bare[:1] == "-" else ""
+
+
+def _unbundled(options: list[str]) -> list[str]:
+    """`-fdx` as `-f -d -x`."""
+    return [f"-{c}" if o[1:].isalpha() else o for o in options for c in (o[1:] if o[1:].isalpha() else "x")]
+
+
+_BUNDLERS = ("git", "chmod", "chown", "chgrp", "tar", "rsync", "unzip")  # programs whose single letters stand in any order
+
+
+def _hands_on(words: list[str]) -> bool:
+    return words[0] in _INTERPRETERS or (words[0] in _WRAPPERS and words[1:2] in (["run"], ["exec"]))
+
+
+_INTERPRETERS = (
+    "python",
+    "node",
+    "ruby",
+    "perl",
+    "php",
+    "bash",
+    "sh",
+    "zsh",
+    "deno",
+    "npx",
+    "uvx",
+    "pnpx",
+    "bunx",
+    "xargs",
+    "env",
+)
 
 
 def _words(text: str) -> list[str]:

@@ -109,6 +109,12 @@ def test_a_decision_for_a_manager_is_about_the_projects_work(command: str, verdi
         ("rm -rf build", ("rm -rfv build", "rm -rf ./build")),
         ("rm -rf /", ("rm -rf /", "sudo rm -rf --no-preserve-root /")),
         ("git push --force", ("git push origin main -f", "CI=1 git push -uf origin main")),
+        ("git push origin main", ("git push -u origin main", "git push --force origin main")),
+        ("docker run --privileged", ("docker run -it --rm --privileged ubuntu bash",)),
+        ("psql -c", ("psql -h x -c 'drop table y'", "psql --command 'select 1' db")),
+        ("python -c", ("python3 -c 'print(1)'",)),
+        ("git clean -fdx", ("git clean -xdf", "git clean -fd -x", "git clean -ffdx -e keep")),
+        ("chmod -R 777", ("chmod 777 -R src", "chmod -vR 777 .")),
     ],
 )
 def test_a_decision_about_an_option_covers_it_among_others(said: str, commands: tuple[str, ...]) -> None:
@@ -133,6 +139,12 @@ def test_a_decision_about_an_option_covers_it_among_others(said: str, commands: 
         ("rm -rf /data", "ls -rf /data"),
         ("rm -rf /", "rm -rf ./build"),
         ("npm test --force", "npm test -- --force"),
+        ("docker run --privileged", "docker run ubuntu --privileged"),
+        ("python -c", "python a.py -c x"),
+        ("git push origin main", "git push origin dev"),
+        ("git push origin main", "git push -o main origin"),
+        ("psql -c", "psql -f a.sql"),
+        ("git clean -fdx", "git clean -fd"),
         ("git push --force", "git push --force-with-lease"),
     ],
 )
