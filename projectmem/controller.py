@@ -155,13 +155,14 @@ def features(above: Sequence[Ranked], below: Sequence[Ranked], tokens: int, budg
 def fits(one: Ranked) -> bool:
     """Whether a memory may be about the same thing at all, by structure.
 
-    Never of another language or error number, no mere command where the question is an error message, none of another command
-    where it is a command, of another file where it is a path; of another platform only where it is sure.
+    Never of another language or error number, no mere command where the question is an error message, no other error of the
+    command that it quotes one of, none of another command where it is a command, of another file where it is a path; of another
+    platform only where it is sure.
     """
     near = one.candidate.features
     if near.get("languages", 0) < 0 or near.get("other_code", 0) or near.get("path_other", 0) or near.get("only_ran", 0):
         return False
-    if near.get("run_other", 0) >= OTHER_RUN:
+    if near.get("run_other", 0) >= OTHER_RUN or near.get("other_cause", 0):
         return False
     return near.get("platforms", 0) >= 0 or one.evidence - one.floor >= SURE
 

@@ -38,6 +38,7 @@ AGAINST = {
     "other_world": "another ecosystem",
     "path_other": "another file",
     "only_ran": "a command that merely ran",
+    "other_cause": "the same command with another error",
 }
 FITS = {"languages": "language", "frameworks": "framework", "tools": "tool", "platforms": "platform", "folders": "folder"}
 

@@ -25,11 +25,13 @@ WORDS_MAX = 32  # a query of so many different words counts as long
 #   same_name, other_name, no_name   the query names an error: so does the document; it names another; it names none
 #   other_code           both give numbers of errors and share none (not weighed: `controller` never shows such a document)
 #   only_ran             the query is an error message, and the document a command that nobody said failed (vetoes too)
+#   other_cause          the query is a command with its error, the document the same command with another one (vetoes too)
 #   other_world          both show ecosystems and share none
-#   path_same, path_other   the query is a path: the document names that file; it does not
+#   path_same, path_other   the query is a path: the document names that file, or a folder that holds it; it does not
 #   run_other            the query is a command: how far the document's command is from it, UNIT for another one or none
 #   apart                how much nearer it is than the mean of its AFTER-th to UPTO-th neighbour, see `apart`
 #   is_error, told_error the query is an error message; share of its words that the document has, without values and paths
+#                        and without those of the command that the document says failed
 WORDY = (
     "lexical",
     "rarity",
@@ -72,11 +74,13 @@ USUAL = {True: 1_500, False: 0}  # similarity of a neighbour that a small store 
 class Asked:
     """A query, looked at once: its structure, its weighted words, and its message without volatile parts."""
 
-    __slots__ = ("length", "message", "structure", "words")
+    __slots__ = ("canonical", "length", "message", "structure", "words")
 
     def __init__(self, text: str, words: lexical.Query) -> None:
         self.words = words
         self.structure = structure.of(text)
+        # Failures are recorded with their command in the gate's spelling: `npm clean-install` as `npm ci`.
+        self.canonical = structure.of(_canonical(text)) if self.structure.kind == "command" else None
         self.message = frozenset(lexical.tokens(structure.skeleton(text)))
         self.length = _log_share(len(words.weights))
 
@@ -87,7 +91,7 @@ def features(asked: Asked, text: str, searched: str, score: int, rarity: int, co
     text      as it was recorded;  searched: with what it means in words;  score, rarity, cover: of `lexical.Query.finish`
     """
     table = frozenset(lexical.tokens(searched))
-    out = dict.fromkeys((*WORDY, "other_code", "only_ran"), 0)
+    out = dict.fromkeys((*WORDY, "other_code", "only_ran", "other_cause"), 0)
     out.update(lexical=score, rarity=rarity, cover=cover, length=asked.length)
     told = structure.of(text)
     _structural(asked, told, table, out)
@@ -104,20 +108,43 @@ def _structural(asked: Asked, document: Structure, table: frozenset[str], out: d
     if query.ecosystems and document.ecosystems and not query.ecosystems & document.ecosystems:
         out["other_world"] = UNIT
     if query.kind == "path":
-        same = any(_one_file(a, b) for a in query.paths for b in document.paths)
+        same = any(_one_file(a, b) or _inside(a, b) for a in query.paths for b in document.paths)
         out["path_same" if same else "path_other"] = UNIT
     if query.kind == "command":
-        out["run_other"] = UNIT - _run(query, document)
+        out["run_other"] = UNIT - max(_run(q, document) for q in (query, asked.canonical) if q is not None)
     if query.kind == "error":
         out["is_error"] = UNIT
         out["only_ran"] = UNIT if document.kind == "command" and not document.failed else 0
-        out["told_error"] = UNIT * sum(token in table for token in asked.message) // (len(asked.message) or 1)
+        out["other_cause"] = UNIT if _other_cause(asked, document) else 0
+        message = asked.message - frozenset(lexical.tokens(document.ran)) or asked.message
+        out["told_error"] = UNIT * sum(token in table for token in message) // len(message) if message else 0
+
+
+def _canonical(command: str) -> str:
+    """A command in the gate's spelling. Imported late: few questions are commands."""
+    from projectmem_gate.identify import identify
+
+    return identify("Bash", {"command": command}, root="/", cwd="/").text
+
+
+def _other_cause(asked: Asked, document: Structure) -> bool:
+    """Whether the query gives a command with its error, and the document tells that this command failed with another error."""
+    if not document.said or asked.structure.starts != document.program:
+        return False
+    command = frozenset(lexical.tokens(document.ran))
+    said = frozenset(lexical.tokens(structure.skeleton(document.said))) - command
+    return bool(said) and len(asked.message - command) > 1 and 2 * len(said & asked.message) < len(said)
 
 
 def _one_file(a: str, b: str) -> bool:
     """Whether two paths can be of one file: the shorter one ends the longer one."""
     short, long = sorted((a, b), key=len)
     return f"/{long}".endswith(f"/{short}")
+
+
+def _inside(path: str, folder: str) -> bool:
+    """Whether a path lies in a folder that is at least two deep (`src` alone holds nearly everything)."""
+    return folder.count("/") > 0 and path.startswith(f"{folder}/")
 
 
 def _run(query: Structure, document: Structure) -> int:

@@ -5,12 +5,14 @@ Says *what is similar*, inside a scope; whether anything is said at all is decid
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
+from projectmem_gate import signature
 
-from projectmem_projections import alignment, lexical
+from projectmem_projections import alignment, lexical, structure
 from projectmem_projections.corpus import Corpus
 from projectmem_projections.documents import Facts
 from projectmem_projections.glance import FEATURED, POOL, UNIT, Candidate, looked_at, overtaken, similarity
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
     from projectmem_projections.embed import Space
 
+LINES_MAX = 20  # of an error message that is asked about
 FETCHED = 24  # documents of the corpus that are read for one question: the FEATURED nearest, and some that come close
 
 
@@ -89,7 +92,7 @@ class Search:
         near = [c for c in found[:FEATURED] if c.cosine is not None]
         if self.embedder is None or not near:
             return found
-        asked = alignment.Words(query, self.embedder)
+        asked = alignment.Words(lasting(query), self.embedder)
         for candidate in near:
             compared = alignment.compare(asked, alignment.Words(candidate.document.searched, self.embedder))
             candidate.features = {**candidate.features, **compared, "cosine": max(0, candidate.cosine or 0)}
@@ -188,6 +191,13 @@ class Search:
             covered += inside
         told = zip(best.tolist(), sums[best].tolist(), heaviest.tolist(), covered.tolist(), strict=True)
         return {row: query.finish(*scores) for row, *scores in told}
+
+
+def lasting(query: str) -> str:
+    """An error message without what differs from run to run, as signatures are recorded: that no document has it says nothing."""
+    if structure.of(query).kind != "error":
+        return query
+    return re.sub(r"<[a-z]+>", " ", "\n".join(signature.normal(line) for line in query.splitlines()[:LINES_MAX])).strip() or query
 
 
 def _has(rows: NDArray[np.uint32], asked: NDArray[np.int64]) -> NDArray[np.bool_]:

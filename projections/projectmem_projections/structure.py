@@ -59,22 +59,38 @@ _FRAMEWORKS = frozenset(
 )
 # Words that stand in front of a program without being it.
 _LAUNCHERS = frozenset("sudo env time nice nohup npx bunx uvx exec command".split())
-_SAME_PROGRAM = {"pip3": "pip", "python3": "python", "docker-compose": "docker compose", "py.test": "pytest", "nodejs": "node"}
+_SAME_PROGRAM = {"pip3": "pip", "python3": "python", "docker-compose": "docker compose", "py.test": "pytest", "nodejs": "node",
+                 "gradlew": "gradle", "mvnw": "mvn"}  # fmt: skip
 _PROGRAMS = frozenset(
     """git docker docker-compose podman kubectl helm npm npx yarn pnpm node python python3 pip pip3 pytest uv uvx poetry conda
     tox make cmake ctest cargo rustc go gofmt mvn gradle java javac ruff mypy black eslint prettier tsc jest vitest alembic psql
     pg_dump mysql redis-cli sqlite3 curl wget grep rg find sed awk tar rsync ssh scp systemctl journalctl terraform ansible
     ansible-playbook aws gh bash sh source export chmod chown ls cat cp mv rm du df lsof tail head sort jq openssl crontab
-    dotnet composer bundle rake rails rspec brew apt apt-get twine gdb strace perf valgrind sudo env unset mkdocs""".split()
+    dotnet composer bundle rake rails rspec brew apt apt-get twine gdb strace perf valgrind sudo env unset mkdocs az gcloud glab
+    pulumi tofu wrangler bazel bazelisk ninja sbt lein cabal zig dart flutter swift mix deno bun nx turbo prisma playwright php
+    phpunit artisan manage.py perl ruby rustup golangci-lint gofumpt goimports protoc celery flask uvicorn gunicorn pdm pipx pixi
+    mariadb mysqldump ssh-keygen mkdir rmdir ln touch wc egrep fgrep ffmpeg""".split()
 )
 # Programs whose first operand is a command of its own.
 _WITH_SUBCOMMAND = frozenset(
     """git docker podman kubectl helm npm yarn pnpm pip uv poetry conda cargo go alembic terraform gh dotnet composer bundle
-    systemctl aws brew apt apt-get make""".split()
+    systemctl aws brew apt apt-get make az gcloud glab pulumi tofu wrangler bazel dart flutter mix deno bun nx turbo prisma rustup
+    pdm pipx pixi artisan manage.py rails""".split()
 )
+# What runs another program, so that the other one is the command: with the words between.
+_RUNNERS = {
+    "bundle": ("exec",), "poetry": ("run",), "pipenv": ("run",), "pdm": ("run",), "uv": ("run",), "pnpm": ("exec",),
+    "yarn": ("exec",), "python": ("-m",), "python3": ("-m",),
+}  # fmt: skip
+_SCRIPT_RUNNERS = frozenset("bash sh zsh python python3 php ruby node perl".split())
 _RESOURCES = {
     name: kind
-    for kind, names in {"deployment": "deploy deployment", "service": "svc service", "pod": "po pod", "namespace": "ns"}.items()
+    for kind, names in {
+        "deployment": "deploy deployment deployments",
+        "service": "svc service services",
+        "pod": "po pod pods",
+        "namespace": "ns",
+    }.items()
     for name in names.split()
 }
 _ENGLISH = frozenset(
@@ -91,11 +107,11 @@ _SOURCES = {
     r"|\b[A-Z]{2,}[0-9]{3,5}\b|\b[A-Z]{3,}(?:_[A-Z0-9]+)+\b",
     "path": rf"(?<![\w:/])(?:~|\.{{0,2}})?/?(?:[\w@.+-]+/)+[\w@.+-]+|\b[\w+-]+\.(?:{_EXTENSIONS})\b",
     "word": r"[A-Za-z][A-Za-z0-9_+#-]*",
-    "code": r"(?i)\b(?:errno|error|exit code|exit status|exited with code|signal|status|http|http error)\s*:?\s*(\d{1,3})\b"
+    "code": r"(?i)\b(?:errno|error|exit code|exit status|exited with code|signal|status|http|http error)\s*:?\s*(\d{1,4})\b"
     r"|\b([45]\d\d)(?=\s+[A-Z])",
     "volatile": r"'[^']*'|\"[^\"]*\"|`[^`]*`|\b\d[\w.:]*|0x[0-9a-f]+|(?:[\w.-]*/)+[\w.-]*",
     "error": r"(?i)\b(?:error|err!|exception|fatal|panic|failed|traceback|warning|denied|refused|not found|cannot|could not"
-    r"|invalid)\b",
+    r"|invalid|unable to|timed out|exceeded|unexpected|undefined|unresolved|unknown)\b",
     "labelled": r"(?i)^.{0,60}?(?:\b(?:error|err!|exception|fatal|panic|warning|failed|emerg|errno \d+)\b[^:]{0,30}:|\*\*\*"
     r"|\[emerg\]|\b(?:error|fatal|npm err!|npm warn|panic)\b)",
     "where": r"(?::\d+)+$|\s+line\s+\d+$",
@@ -112,7 +128,8 @@ def _re(name: str) -> re.Pattern[str]:
 class Structure(Value):
     """What a text names.
 
-    failed      whether it is told of a command that it failed
+    ran         the command of which it is told that it failed, else "";  failed: whether there is one;  said: how it failed
+    starts      the program with its subcommand that the text begins with, whatever follows, else ""
     codes       numbers of errors: `[Errno 98]`, `exit code 137`, `502 Bad Gateway`
     kind        one of KINDS;  names: errors, in lower case without their module (`connectionerror`, `ts2307`)
     ecosystems, platforms   that its words show
@@ -135,6 +152,9 @@ class Structure(Value):
         "paths",
         "platforms",
         "program",
+        "ran",
+        "said",
+        "starts",
         "tools",
     )
 
@@ -150,9 +170,11 @@ class Structure(Value):
         options: Iterable[str] = (),
         words: Iterable[str] = (),
         codes: Iterable[str] = (),
-        failed: bool = False,
+        ran: str = "",
+        said: str = "",
+        starts: str = "",
     ) -> None:
-        self.failed = failed
+        self.ran, self.failed, self.said, self.starts = ran, bool(ran), said, starts
         self.codes = frozenset(codes)
         self.kind, self.names, self.program = kind, frozenset(names), program
         self.ecosystems, self.platforms = frozenset(ecosystems), frozenset(platforms)
@@ -174,13 +196,27 @@ def of(text: str) -> Structure:
     codes = {a or b for a, b in _re("code").findall(head)}
     paths = {_plain(p) for p in _re("path").findall(head)}
     paths.discard("")
-    ran, failed, _ = head.partition(" failed (")
-    program, operands, options = _command(ran)
-    kind = _kind(head, words, names, program)
+    ran, failed, rest = head.partition(" failed (")
+    program, operands, options = _command(ran, bool(failed))
+    kind, starts = _kind(head, words, names, program), program
     if kind != "command" and not failed:
         program, operands, options = "", [], []
-    shown = _shown(words, _PLATFORMS)
-    return Structure(kind, names, ecosystems(words, paths), shown, paths, program, operands, options, words, codes, bool(failed))
+    shown, said = _shown(words, _PLATFORMS), rest.partition("): ")[2].partition(" Worked: ")[0]
+    return Structure(
+        kind,
+        names,
+        ecosystems(words, paths),
+        shown,
+        paths,
+        program,
+        operands,
+        options,
+        words,
+        codes,
+        ran if failed else "",
+        said,
+        starts,
+    )
 
 
 def compatibility(query: Structure, document: Structure) -> dict[str, int]:
@@ -248,20 +284,21 @@ def _kind(head: str, words: list[str], names: set[str], program: str) -> str:
     return "prose"
 
 
-def _command(head: str) -> tuple[str, list[str], list[str]]:
-    """(program with subcommand, operands, options) where a text begins like a command, else ("", [], [])."""
-    parts = [p.strip("'\"") for p in head.replace("&&", " ").replace("|", " ").split()]
-    while parts and (parts[0] in _LAUNCHERS or ("=" in parts[0] and parts[0].split("=")[0].isupper())):
-        parts = parts[1:]
-    if len(parts) > 2 and parts[0] in ("python", "python3") and parts[1] == "-m":
-        parts = parts[2:]
-    if len(parts) > 2 and parts[:2] == ["uv", "run"]:
-        parts = [p for p in parts[2:] if p != "--"] or parts
-    if not parts or (parts[0] not in _PROGRAMS):
+def _command(head: str, failed: bool = False) -> tuple[str, list[str], list[str]]:
+    """(program with subcommand, operands, options) where a text begins like a command, else ("", [], []).
+
+    failed  the text says that it is one, whatever program it runs
+    """
+    parts = _launched([p.strip("'\"") for p in head.replace("&&", " ").replace("|", " ").split()])
+    if not parts:
         return "", [], []
-    flat = (_SAME_PROGRAM.get(parts[0], parts[0])).split() + parts[1:]
+    name = parts[0].rsplit("/", 1)[-1] if _is_own(parts[0]) else parts[0]
+    name = _SAME_PROGRAM.get(name, name)
+    if not failed and name.split()[0] not in _PROGRAMS and not _is_own(parts[0]):
+        return "", [], []
+    flat = name.split() + parts[1:]
     program, rest = flat[0], flat[1:]
-    operands = [piece for p in rest if not p.startswith("-") for piece in _pieces(p)]
+    operands = [piece for p in rest for piece in _pieces(_operand(p))]
     options = [p.lstrip("-").split("=")[0].lower() for p in rest if p.startswith("-") and p.strip("-")]
     if program == "docker" and operands[:1] == ["compose"]:
         program, operands = "docker compose", operands[1:]
@@ -271,9 +308,38 @@ def _command(head: str) -> tuple[str, list[str], list[str]]:
     return program, operands, options
 
 
+def _launched(parts: list[str]) -> list[str]:
+    """The words of a command without what stands in front of the program that it is about."""
+    while parts:
+        if parts[0] in _LAUNCHERS or ("=" in parts[0] and parts[0].split("=")[0].isupper()):
+            parts = parts[1:]
+        elif len(parts) > 2 and parts[1:2] == list(_RUNNERS.get(parts[0], ("",))):
+            parts = [p for p in parts[2:] if p != "--"] or parts[2:]
+        elif len(parts) > 1 and parts[0] in _SCRIPT_RUNNERS and _is_script(parts[1]):
+            return parts[1:]
+        else:
+            break
+    return parts
+
+
+def _is_script(word: str) -> bool:
+    """A file of the project that is run: `scripts/deploy.sh`, `manage.py`, `artisan`."""
+    return word in ("artisan", "manage.py") or (word.endswith((".sh", ".bash")) and not word.startswith("-"))
+
+
+def _is_own(word: str) -> bool:
+    """A program named by its path: `./run`, `vendor/bin/phpunit`."""
+    return "/" in word and "://" not in word and (word.startswith("./") or "/bin/" in f"/{word}" or word.endswith(".sh"))
+
+
+def _operand(part: str) -> str:
+    """An operand, or the value of an option that is written with it: `--package=codec` as `--package codec`."""
+    return part if not part.startswith("-") else part.partition("=")[2]
+
+
 def _pieces(operand: str) -> list[str]:
     """An operand in its usual spelling; of `kind/name`, as cluster tools write it, both."""
-    plain = operand.lower().removeprefix("./").rstrip("/")
+    plain = _re("where").sub("", operand.lower().removeprefix("./").rstrip("/"))
     kind, slash, name = plain.partition("/")
     if slash and _RESOURCES.get(kind):
         return [_RESOURCES[kind], name]
@@ -284,6 +350,6 @@ def _first_word(rest: list[str], operands: list[str]) -> str:
     """The subcommand: the first operand that is no value of an option before it (`kubectl -n prod rollout`)."""
     for i, part in enumerate(rest):
         plain = part.lower().removeprefix("./").rstrip("/")
-        if plain in operands and "=" not in plain and not (i and rest[i - 1].startswith("-") and "=" not in rest[i - 1]):
+        if plain in operands and not part.startswith("-") and not (i and rest[i - 1].startswith("-") and "=" not in rest[i - 1]):
             return plain
     return operands[0]

@@ -20,10 +20,11 @@ from projectmem.recall_light import lexical
 
 NOW = 1_800_000_000_000_000
 UNIT = controller.UNIT
+DIMENSIONS = ("languages", "frameworks", "tools", "platforms")
 
 
 def one(id: str = "a", margin: int = 2_000, **more: Any) -> Ranked:
-    near = {name: more.pop(name) for name in ("languages", "frameworks", "tools", "platforms") if name in more}
+    near = {name: more.pop(name) for name in (*DIMENSIONS, "other_cause") if name in more}
     made = Ranked(Candidate(Document(id, "note", f"text {id}", NOW, Scope("p")), None, 8_000, 0, 0, near), margin, 0)
     made.age = UNIT
     for name, value in more.items():
@@ -87,6 +88,10 @@ def test_decisions_are_total_deterministic_and_never_show_what_does_not_fit(
     assert not asked or made.action != ASK
     assert all(-UNIT <= getattr(made.features, name) <= UNIT for name in made.features.__slots__)
     assert len(made.features.__slots__) == 16
+
+
+def test_another_error_of_the_command_in_question_is_never_shown_however_sure() -> None:
+    assert controller.fits(one(margin=9_000)) and not controller.fits(one(margin=9_000, other_cause=UNIT))
 
 
 def lessons(action: str, tries: int, reward: int, wrong: int = 0) -> dict[tuple[str, str], tuple[int, int, int]]:

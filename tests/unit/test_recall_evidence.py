@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from projectmem_projections import calibrations, embed, evidence, lexical, minilm, structure
 from projectmem_projections.alignment import Words, compare
 from projectmem_projections.calibration import BASE_COUNT, LEXICAL, RISE_MAX, Calibration, Model
-from projectmem_projections.searching import space_of
+from projectmem_projections.searching import lasting, space_of
 from projectmem_projections.suspicion import instructs
 
 UNIT = evidence.UNIT
@@ -36,6 +36,9 @@ def features(query: str, text: str) -> dict[str, int]:
         ("make: *** missing separator. Stop.", "error"),
         ("where is the database engine created", "prose"),
         ("git tag already exists on the remote and I do not know why", "prose"),
+        ("gcloud run deploy api", "command"),
+        ("vendor/bin/phpunit tests/TaxTest.php", "command"),
+        ("golangci-lint run: context deadline exceeded", "error"),
         ("", "prose"),
     ],
 )
@@ -50,6 +53,10 @@ def test_the_kind_of_a_text(text: str, kind: str) -> None:
         ("python -m pip install -r ./requirements.txt", "pip install -r requirements.txt"),
         ("docker-compose up -d", "docker compose up -d"),
         ("kubectl -n prod rollout restart", "kubectl rollout restart -n prod"),
+        ("./vendor/bin/phpunit tests", "phpunit tests"),
+        ("./gradlew build", "gradle build"),
+        ("bundle exec rspec spec", "rspec spec"),
+        ("bash scripts/deploy.sh staging", "./scripts/deploy.sh staging"),
     ],
 )
 def test_spellings_of_one_command_have_one_program(one: str, other: str) -> None:
@@ -66,6 +73,59 @@ def test_a_sibling_command_a_neighbouring_file_and_another_error_stand_out() -> 
     assert features("app.errors.KeyError: 'id'", "KeyError: 'x'")["same_name"] == UNIT
     assert features("KeyError: 'id'", "the id is missing")["no_name"] == UNIT
     assert features("jest: connection refused", "pytest: connection refused")["other_world"] == UNIT
+
+
+@pytest.mark.parametrize(
+    ("query", "ran"),
+    [
+        ("cargo test --package codec", "cargo test --package=codec"),  # as the gate writes an option with its value
+        ("docker image build --tag shop/api .", "docker build --tag=shop/api ."),
+        ("npm clean-install", "npm ci"),
+        ("kubectl get po", "kubectl get pods"),
+        ("rspec spec/models/order_spec.rb:14", "rspec spec/models/order_spec.rb"),
+        ("bash scripts/deploy.sh staging", "./scripts/deploy.sh staging"),
+    ],
+)
+def test_a_command_is_the_recorded_one_however_it_is_spelled(query: str, ran: str) -> None:
+    assert features(query, f"{ran} failed (build): error: it broke")["run_other"] < 2_500
+
+
+def test_a_failed_command_is_known_whatever_its_program() -> None:
+    told = structure.of("frobnicate widgets failed (runtime): no such widget Worked: frobnicate gadgets")
+    assert (told.program, told.ran, told.said) == ("frobnicate", "frobnicate widgets", "no such widget")
+    assert structure.of("frobnicate widgets").program == ""
+
+
+def test_a_path_in_a_folder_that_a_document_is_about_is_no_other_file_but_one_beside_it_is() -> None:
+    told = "protected. apps/web/legal. approved by counsel"
+    assert features("apps/web/legal/terms.md", told)["path_same"] == UNIT
+    assert features("apps/web/legality.md", told)["path_other"] == UNIT
+    assert features("apps/web/other/terms.md", told)["path_other"] == UNIT
+
+
+def test_another_error_of_the_same_command_is_another_cause_and_the_same_one_is_not() -> None:
+    told = "docker run --rm shop/api failed (usage): exec entrypoint.sh: no such file or directory Worked: sed -i x entrypoint.sh"
+    other = "docker run --rm shop/api: OCI runtime error: not enough memory"
+    assert features(other, told)["other_cause"] == UNIT
+    assert features("docker run --rm shop/api error: exec /entrypoint.sh: no such file or directory", told)["other_cause"] == 0
+    assert (
+        features("docker build . error: not enough memory", told)["other_cause"] == 0
+    )  # another command: said by other features
+    assert features("docker run --rm shop/api error", told)["other_cause"] == 0  # which one is not said
+    assert features(other, "a note about docker run --rm shop/api")["other_cause"] == 0
+
+
+def test_words_of_the_command_do_not_count_as_told_of_the_error() -> None:
+    told = "make proto gen failed (build): no space left"
+    assert features("make proto gen error: permission denied", told)["told_error"] == 0
+    assert features("make proto gen error: no space left", told)["told_error"] > UNIT // 2
+
+
+def test_what_changes_from_run_to_run_is_not_looked_for_in_a_document() -> None:
+    once, again = "WARNING: DATA RACE write at 0x00c0001b4010", "WARNING: DATA RACE write at 0x00c00042e3c8"
+    assert lasting(once) == lasting(again) and "RACE" in once
+    assert lasting("why 0x00c0001b4010 is written") == "why 0x00c0001b4010 is written"  # only in error messages
+    assert lasting("Error: 0x00c0001b4010").strip()
 
 
 def test_a_document_stands_apart_from_its_neighbours_but_not_from_a_few_that_tell_of_the_same() -> None:
