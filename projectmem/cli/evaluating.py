@@ -63,7 +63,8 @@ def eval_recall(
     files: Files = None,
     grow: Annotated[str, typer.Option("--grow", metavar="SIZES", help="Sizes of growing stores, e.g. 300,3000,10000.")] = "",
     filler: Annotated[
-        list[Path] | None, typer.Option("--filler", metavar="FILE", help="Recorded calls that fill them (steps/*.jsonl.gz).")
+        list[Path] | None,
+        typer.Option("--filler", metavar="FILE", help="Recorded calls that fill them (*.jsonl.gz, or a folder)."),
     ] = None,
     model: Annotated[
         Path | None, typer.Option("--model", metavar="DIR", help="A MiniLM model besides: a folder with model.onnx.")
@@ -92,6 +93,8 @@ def eval_recall(
     if as_shipped and not files:
         raise BadInputError("--as-shipped measures files that nothing was fitted to: name at least one")
     sets = _sets(files)[int(as_shipped) :]
+    if write is not None:
+        tables.check(write, fresh=as_shipped)
     reports: dict[str, Any] = {}
     growths: dict[str, Any] = {}
     for embedder in _embedders(model):

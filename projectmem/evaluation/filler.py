@@ -42,16 +42,26 @@ def recorded(paths: list[Path], count: int) -> list[tuple[str, str]]:
     """(id, text) of so many memories: recorded tool calls (`steps/*.jsonl.gz`), different ones only, each with the head of what
     it said where it failed; made-up ones where those are too few.
 
-    Raises BadInputError for a file that cannot be read.
+    paths  files, or folders with such files.  Raises BadInputError for one that cannot be read, or a folder without any.
     """
     seen: dict[str, None] = {}
-    for path in paths:
+    for path in _files(paths):
         for text in _calls(path):
             seen.setdefault(text)
             if len(seen) >= count:
                 break
     taken = [(f"y{i:07d}", text) for i, text in enumerate(seen)]
     return [*taken, *made_up(count - len(taken))]
+
+
+def _files(paths: list[Path]) -> Iterator[Path]:
+    for path in paths:
+        if not path.is_dir():
+            yield path
+        elif found := sorted(path.glob("*.jsonl.gz")):
+            yield from found
+        else:
+            raise BadInputError(f"{path} holds no recorded calls (*.jsonl.gz)")
 
 
 def _calls(path: Path) -> Iterator[str]:

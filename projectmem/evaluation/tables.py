@@ -8,8 +8,8 @@ from typing import Any
 from projectmem.errors import BadInputError
 from projectmem.evaluation import measure
 
-BEGIN, END = "<!-- recall-tables: written by `projectmem eval recall --write` -->", "<!-- recall-tables end -->"
-FRESH_BEGIN, FRESH_END = (
+TABLES = "<!-- recall-tables: written by `projectmem eval recall --write` -->", "<!-- recall-tables end -->"
+FRESH = (
     "<!-- recall-fresh: written by `projectmem eval recall --as-shipped --write` -->",
     "<!-- recall-fresh end -->",
 )
@@ -97,14 +97,22 @@ def caps(reports: dict[str, dict[str, Any]]) -> list[str]:
     return out
 
 
-def write(path: Path, lines: list[str], fresh: bool = False) -> None:
-    """Replace what stands between the marks of a Markdown file; `fresh`: between its second pair.
-
-    Raises BadInputError where there are none.
-    """
-    begin, end = (FRESH_BEGIN, FRESH_END) if fresh else (BEGIN, END)
-    text = path.read_text(encoding="utf-8")
+def check(path: Path, fresh: bool = False) -> None:
+    """Raises BadInputError where `write` would: before anything is measured for it."""
+    begin, end = FRESH if fresh else TABLES
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInputError(
+            f"{path} cannot be read ({getattr(error, 'strerror', None) or error}): name a Markdown file"
+        ) from error
     if begin not in text or end not in text:
         raise BadInputError(f"{path} has no place for the tables: put the lines `{begin}` and `{end}` where they belong")
-    before, _, rest = text.partition(begin)
+
+
+def write(path: Path, lines: list[str], fresh: bool = False) -> None:
+    """Replace what stands between the marks of a Markdown file; `fresh`: between its second pair. Raises as `check` does."""
+    check(path, fresh)
+    begin, end = FRESH if fresh else TABLES
+    before, _, rest = path.read_text(encoding="utf-8").partition(begin)
     path.write_text(f"{before}{begin}\n\n" + "\n".join(lines) + f"\n\n{end}" + rest.partition(end)[2], encoding="utf-8")

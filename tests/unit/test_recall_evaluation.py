@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
@@ -135,6 +136,20 @@ def test_the_command_measures_given_files_alone_as_shipped(tmp_path: Path, capsy
     assert reports and all(set(sets) == {"few"} for sets in reports.values())
     assert cli.run(["eval", "recall", "--as-shipped"]) != 0
     assert "name at least one" in capsys.readouterr().err
+    assert cli.run(["eval", "recall", str(path), "--as-shipped", "--write", str(tmp_path / "none.md")]) != 0
+    told = capsys.readouterr()
+    assert "name a Markdown file" in told.err and not told.out  # said before anything is measured
+
+
+def test_recorded_calls_are_read_from_a_file_or_from_every_file_of_a_folder(tmp_path: Path) -> None:
+    for name in ("b", "a"):
+        with gzip.open(tmp_path / f"{name}.jsonl.gz", "wt", encoding="utf-8") as file:
+            file.write(json.dumps({"kind": "shell", "input": f"make target-{name}"}) + "\n")
+    assert [text for _, text in filler.recorded([tmp_path], 2)] == ["make target-a", "make target-b"]
+    assert [text for _, text in filler.recorded([tmp_path / "b.jsonl.gz"], 1)] == ["make target-b"]
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(BadInputError, match="holds no recorded calls"):
+        filler.recorded([tmp_path / "empty"], 1)
 
 
 def test_made_up_documents_are_all_different() -> None:
@@ -179,13 +194,13 @@ def test_an_audit_asks_growing_snapshots_and_another_order_changes_nothing(small
 
 
 def test_tables_are_put_between_their_marks_only(tmp_path: Path) -> None:
-    path = tmp_path / "x.md"
-    path.write_text(f"before\n{tables.BEGIN}\nold\n{tables.END}\nafter\n")
+    path, (begin, end), (fresh, fresh_end) = tmp_path / "x.md", tables.TABLES, tables.FRESH
+    path.write_text(f"before\n{begin}\nold\n{end}\nafter\n")
     tables.write(path, ["| new |"])
-    assert path.read_text() == f"before\n{tables.BEGIN}\n\n| new |\n\n{tables.END}\nafter\n"
-    path.write_text(f"{tables.BEGIN}\nold\n{tables.END}\n{tables.FRESH_BEGIN}\n{tables.FRESH_END}\n")
+    assert path.read_text() == f"before\n{begin}\n\n| new |\n\n{end}\nafter\n"
+    path.write_text(f"{begin}\nold\n{end}\n{fresh}\n{fresh_end}\n")
     tables.write(path, ["| fresh |"], fresh=True)
-    assert path.read_text() == f"{tables.BEGIN}\nold\n{tables.END}\n{tables.FRESH_BEGIN}\n\n| fresh |\n\n{tables.FRESH_END}\n"
+    assert path.read_text() == f"{begin}\nold\n{end}\n{fresh}\n\n| fresh |\n\n{fresh_end}\n"
     path.write_text("nothing")
     with pytest.raises(BadInputError, match="no place"):
         tables.write(path, [])
