@@ -23,7 +23,11 @@ MANIFEST = "manifest.json"
 
 
 class ExportRefused(ProjectionError):  # noqa: N818 - named after what happened to it
-    """The export was not written; what was there before is as it was."""
+    """What was asked for cannot be; what was there before is as it was."""
+
+
+class ExportFailed(ProjectionError):  # noqa: N818 - the same
+    """The disk did not take the export; what was there before is as it was."""
 
 
 def export(
@@ -39,7 +43,7 @@ def export(
 
     format  parquet | csv;  now  microseconds, for views that depend on the time;  tell  hears (files written, of how many)
     Returns rows by table: for every table as many as the log has events of its kinds. Lists become JSON text in CSV.
-    Raises ExportRefused where `target` holds something or cannot be written, CountMismatch, OSError.
+    Raises ExportRefused where `target` holds something, ExportFailed where it cannot be written, CountMismatch, OSError.
     """
     if format not in FORMATS:
         raise ExportRefused(f"`{format}` is not a format: give one of {', '.join(FORMATS)}")
@@ -57,7 +61,7 @@ def export(
             shutil.move(aside, target)
         except (duckdb.IOException, duckdb.HTTPException) as error:
             said = str(error).split("{")[0].strip()  # DuckDB adds its error once more, as JSON
-            raise ExportRefused(
+            raise ExportFailed(
                 f"the export could not be written to {target} ({said}): free space there, or name another"
             ) from None
         finally:

@@ -18,6 +18,7 @@ from projectmem.importers.backfill import Reader, shaped
 from projectmem.importers.reading import Call, Counts, by_age
 from projectmem.importers.sources import SOURCES, sessions
 from projectmem.place import Place
+from projectmem.render import count
 
 DAY = 86_400_000_000  # microseconds
 OUTPUT_MAX = 16_384  # characters of an output that are kept: its head and its tail
@@ -49,7 +50,7 @@ def read_history(
             seen.add(key)
             by_repository[where.of(call["cwd"])[0]].append({**_lean(call), "at": at, "finished": call["at"] is not None})
         if counts.damaged:
-            problems.add(f"{path}: {counts.damaged} pieces could not be read")
+            problems.add(f"{path}: {count(counts.damaged, 'piece')} could not be read")
     return [_repository(name, calls, where) for name, calls in sorted(by_repository.items())]
 
 

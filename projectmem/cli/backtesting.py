@@ -53,7 +53,7 @@ def backtest(
     for path in paths or ():
         if not path.exists():
             raise NotFoundError(f"{path} does not exist: give transcripts, or folders of them")
-    chosen = read(str(policy))[0] if policy else DEFAULT
+    chosen = read(str(policy), named=True)[0] if policy else DEFAULT
     if paths:
         _named(paths, format, verdicts, chosen, as_json)
     else:
@@ -66,8 +66,11 @@ def _named(paths: list[Path], format: str, verdicts: Path | None, policy: Any, a
 
     shown = sys.stderr if sys.stderr.isatty() else None
     summary = run_backtest(paths, format, verdicts=verdicts, policy=policy, progress=shown)
-    if not summary.calls and not summary.unparsed and not summary.problems.count:
-        raise NotFoundError(f"no transcripts in {', '.join(map(str, paths))}: give some, or their --format (this was {format})")
+    if not summary.calls and not summary.unparsed:
+        why = f"; {problems.messages[0]}" if (problems := summary.problems).count else ""
+        raise NotFoundError(
+            f"no transcripts in {', '.join(map(str, paths))}: give some, or their --format (this was {format}{why})"
+        )
     if as_json:
         common.emit(_plain(summary))
     else:

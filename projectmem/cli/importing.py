@@ -82,7 +82,7 @@ def _named(place: Place, form: str, files: list[Path], command: str, as_json: bo
     if unread:
         rest = f" (and {render.count(len(unread) - 1, 'more file')} like it)" if len(unread) > 1 else ""
         why = next(iter(counts.unread.values()), "") if form not in NOT else ""
-        fault = NOT.get(form, f"damaged{': ' + why if why else ''}")
+        fault = NOT.get(form) or (why if why.startswith("no session") else f"damaged{': ' + why if why else ''}")
         done = "the rest of it was recorded" if read.partly else "nothing was recorded" + (" of it" if read.held else "")
         raise ProjectmemError(f"{unread[0]} is {fault}{rest}: {done}")
 
@@ -117,8 +117,8 @@ def _written(place: Place, form: str, files: list[Path], as_json: bool) -> None:
         done = written.record_entries(place, entries, now=common.now(), harness=form)
     if as_json:
         common.emit({**done.to_data(), "damaged": counts.damaged, "unread": list(counts.unread)})
-    else:
-        common.say(output.safe(done.line("entry" if form == "git" else "note") + counts.named()))
+    elif done.read or not counts.damaged:
+        common.say(output.safe(done.line("revert" if form == "git" else "note") + counts.named()))
     if counts.damaged and not done.read:
         raise ProjectmemError(f"{next(iter(counts.unread))} is {NOT.get(form, 'damaged')}: nothing was recorded")
 

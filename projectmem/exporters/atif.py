@@ -27,7 +27,7 @@ KINDS = {"rejected": "rejected", "interrupted": "interrupted", "cancelled": "can
 def export(place: Place, folder: str, *, problems: list[Any] | None = None) -> tuple[int, int]:
     """Write `<session>.json` files into the new folder; (trajectories, calls).
 
-    Two passes over the log: one finds the sessions, then each batch of them is written. Raises BadInputError.
+    Two passes over the log: one finds the sessions, then each batch of them is written. Raises what `written` does.
     """
     found = problems if problems is not None else []
     sessions: dict[tuple[str, str], int] = {}

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from projectmem.errors import BadInputError
+from projectmem.errors import BadInputError, ProjectmemError
 from projectmem.hook.state import redactor
 from projectmem.place import Place
 
@@ -42,7 +42,7 @@ def began_us(event: Event) -> int:
 def written(path: str, write: Callable[[str], int]) -> int:
     """Let `write` fill a file (or a folder that it makes) aside, then put it in its place; what `write` returned.
 
-    Raises BadInputError where `path` exists or cannot be written; nothing is left behind then.
+    Raises BadInputError where `path` exists, ProjectmemError where it cannot be written; nothing is left behind then.
     """
     import shutil
 
@@ -53,7 +53,7 @@ def written(path: str, write: Callable[[str], int]) -> int:
         count = write(aside)
         shutil.move(aside, path)
     except OSError as exc:
-        raise BadInputError(f"{path} cannot be written ({exc.strerror or exc}): name another place") from None
+        raise ProjectmemError(f"{path} cannot be written ({exc.strerror or exc}): name another place") from None
     finally:
         if os.path.isdir(aside):
             shutil.rmtree(aside, ignore_errors=True)

@@ -28,7 +28,7 @@ ARGUMENTS_MAX = 8_200
 def export(place: Place, path: str, *, arguments: bool = False, problems: list[Any] | None = None) -> int:
     """Write every recorded call to the new file `path`; how many. `arguments`: with what they were called (opt-in by convention).
 
-    Raises BadInputError where the file cannot be written.
+    Raises BadInputError where the file exists, ProjectmemError where it cannot be written.
     """
     from projectmem.exporters.calls import written
 

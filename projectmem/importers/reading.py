@@ -56,10 +56,9 @@ class Counts:
         more = [f"{self.known} already known"] if self.known else []
         more += [f"{self.unfinished} without a result"] if self.unfinished else []
         more += [f"{count(self.damaged, 'line')} that could not be read"] if self.damaged else []
-        return (
-            f"read {count(self.calls, 'tool call')} of {count(self.sessions, 'earlier session')}: {self.recorded} recorded, "
-            f"{self.failed} of them failed" + (f" ({', '.join(more)})" if more else "") + self.named()
-        )
+        done = f"{self.recorded} recorded, {self.failed} of them failed" if self.recorded else "nothing new"
+        read = f"read {count(self.calls, 'tool call')} of {count(self.sessions, 'earlier session')}: {done}"
+        return read + (f" ({', '.join(more)})" if more else "") + self.named()
 
     def named(self) -> str:
         """The first of the files that could not be read whole, "" for none; begins with `; `."""

@@ -44,8 +44,8 @@ def reader(form: str, root: str, command: str) -> Callable[[Path, Counts], Itera
     if form == "atif":
         return partial(formats.read_atif, root=root)
     if form in sources.SOURCES:
-        return sources.SOURCES[form][1]
-    raise BadInputError(f"unknown format `{form}`: this version reads {', '.join(FORMATS)}")
+        return sources.named(form)
+    raise BadInputError(f"unknown format `{form}`: this version reads {', '.join((*FORMATS, 'git', 'projectmem'))}")
 
 
 def _junit(path: Path, counts: Counts, root: str, command: str) -> Iterator[Call]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from projectmem.importers import claude_code, cline, codex, copilot, droid, gemini, opencode, pi, qwen
+from projectmem.importers.reading import Call, Counts, json_lines
 from projectmem.place import Place
 
 Reader = Callable[[Path, Any], Iterator[dict[str, Any]]]
@@ -31,3 +32,36 @@ def sessions(place: Place, harnesses: Iterable[str]) -> list[tuple[Path, Reader]
             files, reader = SOURCES[name]
             found += [(path, reader) for path in files(place)]
     return found
+
+
+def _parts(line: Call) -> bool:
+    message = line.get("message")
+    return "provenance" in line or (isinstance(message, dict) and isinstance(message.get("parts"), list))
+
+
+# A line as the harness writes into every session, calls or none. opencode's and Cline's readers say themselves what is wrong.
+OWN_LINE: dict[str, Callable[[Call], bool]] = {
+    "claude-code": lambda line: ("sessionId" in line or "leafUuid" in line) and "type" in line and not _parts(line),
+    "codex": lambda line: isinstance(line.get("type"), str) and isinstance(line.get("payload"), dict),
+    "gemini": lambda line: "sessionId" in line and ("projectHash" in line or "startTime" in line),
+    "qwen": lambda line: "sessionId" in line and _parts(line),
+    "copilot": lambda line: str(line.get("type")).startswith("session.") and isinstance(line.get("data"), dict),
+    "droid": lambda line: line.get("type") == "session_start",
+    "pi": lambda line: line.get("type") == "session",
+}
+
+
+def named(form: str) -> Reader:
+    """The reader of a harness's sessions for a file that a person names: one that holds no call and no line as that harness
+    writes it is counted as none of its sessions."""
+    reader, own = SOURCES[form][1], OWN_LINE.get(form)
+
+    def read(path: Path, counts: Any) -> Iterator[Call]:
+        before, found = counts.damaged, False
+        for call in reader(path, counts):
+            found = True
+            yield call
+        if not found and counts.damaged == before and own is not None and not any(map(own, json_lines(path, Counts()))):
+            counts.bad(path, f"no session of {form}")
+
+    return read

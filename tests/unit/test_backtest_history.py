@@ -189,3 +189,12 @@ def test_ten_are_shown_the_weightiest_first() -> None:
     found = tally.to_data()
     assert [m["took_ms"] for m in found["best"]] == [n * 1000 for n in range(14, 4, -1)]
     assert [m["odds"] for m in found["worst"]] == [1, *range(514, 505, -1)]
+
+
+def test_what_is_no_transcript_or_no_policy_is_said(machine: Machine, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A named file without a call in it is no backtest of nothing; a named policy is not the project's own."""
+    (tmp_path / "a.py").write_text("import os\nprint()\n")
+    assert run(["backtest", str(tmp_path / "a.py"), "--format", "steps"]) == 3
+    assert "no transcripts in" in (said := capsys.readouterr()).err and "a.py:1: not JSON" in said.err and not said.out
+    assert run(["backtest", "--policy", str(tmp_path / "none.toml")]) == 3
+    assert "name one that exists" in capsys.readouterr().err

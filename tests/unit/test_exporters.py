@@ -7,10 +7,12 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 from projectmem_logs.home import init_home
 from projectmem_logs.origin import accept
 from projectmem_logs.reader import read_events
+from projectmem_projections import exporting
 
 from projectmem import caller
 from projectmem.cli.app import run
@@ -183,7 +185,7 @@ def test_an_export_overwrites_nothing_and_leaves_nothing_half(
     """An empty log gives an empty export; wrong targets and combinations are said."""
     taken = tmp_path / "taken"
     taken.write_text("mine")
-    for words in (["--otel", str(taken)], ["--atif", str(taken)], ["--otel", str(tmp_path / "no" / "where")]):
+    for words in (["--otel", str(taken)], ["--atif", str(taken)]):
         assert _export(root, *words) == 2
     assert taken.read_text() == "mine" and sorted(p.name for p in tmp_path.iterdir()) == ["repo", "taken"]
     assert _export(root, "--otel", "x", "--atif", "y") == 2 and _export(root, "--atif", "y", "--arguments") == 2
@@ -191,3 +193,28 @@ def test_an_export_overwrites_nothing_and_leaves_nothing_half(
     empty = _repo(tmp_path / "empty")
     assert _export(empty, "--otel", str(tmp_path / "none")) == 0 and (tmp_path / "none").read_text() == ""
     assert _export(empty, "--atif", str(tmp_path / "noatif")) == 0 and list((tmp_path / "noatif").iterdir()) == []
+
+
+@pytest.mark.parametrize("kind", ["--otel", "--atif", "--parquet", "--csv"])
+def test_an_export_that_cannot_be_written_is_no_wrong_usage(
+    root: Path, tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A folder below a file: 3, could not be done; a place that is taken is 2."""
+    (tmp_path / "file").write_text("x")
+    assert run(["export", kind, str(tmp_path / "file" / "below"), "--root", str(root)]) == 3
+    assert run(["export", kind, str(tmp_path / "file"), "--root", str(root)]) == 2
+    said = capsys.readouterr()
+    assert "Traceback" not in said.err and not said.out
+
+
+def test_a_full_disk_ends_an_export_of_tables_with_3(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """DuckDB says it in an error of its own."""
+
+    def full(*_: object) -> dict[str, int]:
+        raise duckdb.IOException("IO Error: No space left on device")
+
+    monkeypatch.setattr(exporting, "_write", full)
+    assert run(["export", "--csv", str(tmp_path / "out"), "--root", str(root)]) == 3
+    assert "free space there" in capsys.readouterr().err and list(tmp_path.glob("out*")) == []

@@ -15,6 +15,8 @@ from projectmem_logs.reader import read_events
 
 from projectmem import caller
 from projectmem.cli.app import run
+from projectmem.importers.reading import Counts
+from projectmem.importers.sources import SOURCES
 from projectmem.place import locate
 
 NOW = 1_796_000_000_000_000
@@ -245,22 +247,71 @@ def test_the_notes_of_the_other_package_are_taken_over(
     assert _import(root, "projectmem") == 0 and len(_all(root, "note.recorded")) == before
 
 
-@pytest.mark.parametrize("form", ["swe-agent", "atif", "pytest", "projectmem", "droid", "pi", "cline", "codex"])
-@pytest.mark.parametrize(
-    "content",
-    [b"", b"{", b"\xff\xfe{\x00", b'{"steps": 3, "messages": 3, "trajectory": 3, "tests": 3}', b"[1]", b"null", b"\x00" * 99],
-)
+ANOTHER_KIND = [
+    b"",
+    b"{",
+    b"\xff\xfe{\x00",
+    b'{"steps": 3, "messages": 3, "trajectory": 3, "tests": 3}',
+    b"[1]",
+    b"null",
+    b"\x00" * 99,
+]
+
+
+@pytest.mark.parametrize("form", ["swe-agent", "atif", "pytest", "projectmem", *SOURCES])
+@pytest.mark.parametrize("content", ANOTHER_KIND)
 def test_a_file_of_another_kind_is_named_and_is_no_success(
     root: Path, tmp_path: Path, form: str, content: bytes, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """No traceback, nothing recorded; a harness's own session without calls is no damage."""
+    """No traceback, nothing recorded, and no word on standard output about what was read."""
     path = tmp_path / "bad.json"
     path.write_bytes(content)
     code = _import(root, form, str(path))
     said = capsys.readouterr()
     assert "Traceback" not in said.err and _all(root) == []
-    if form in ("swe-agent", "atif", "pytest") or (form == "projectmem" and content):
-        assert code == 3 and str(path) in said.err
+    if form != "projectmem" or content:  # notes that are not there yet
+        assert code == 3 and str(path) in said.err and not said.out
+
+
+OWN = {
+    "claude-code": {"type": "user", "sessionId": "s", "message": {"content": "hi"}},
+    "codex": {"type": "session_meta", "payload": {"id": "s", "cwd": "/x"}},
+    "gemini": {"sessionId": "s", "projectHash": "p", "startTime": "2026-11-30T10:00:00Z", "kind": "main"},
+    "qwen": {"uuid": "u", "sessionId": "s", "type": "user", "message": {"parts": [{"text": "hi"}]}},
+    "copilot": {"type": "session.start", "data": {"sessionId": "s"}},
+    "droid": {"type": "session_start", "id": "s"},
+    "pi": {"type": "session", "id": "s"},
+}
+
+
+@pytest.mark.parametrize("form", OWN)
+@pytest.mark.parametrize("writer", OWN)
+def test_a_session_without_calls_is_read_as_its_own_harness_wrote_it_alone(
+    root: Path, tmp_path: Path, form: str, writer: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A session in which nothing was called is no damage; one of another harness is none of this one's."""
+    path = tmp_path / "session.jsonl"
+    path.write_text(json.dumps(OWN[writer]) + "\n")
+    code = _import(root, form, str(path))
+    said = capsys.readouterr()
+    if form == writer:
+        assert code == 0 and said.out == "read 1 session: nothing new\n"
+    else:
+        assert code == 3 and f"is no session of {form}" in said.err and not said.out
+
+
+def test_what_was_known_already_is_nothing_new() -> None:
+    """Where a harness's own sessions are read a second time it is said in those words."""
+    counts = Counts()
+    counts.files, counts.calls, counts.sessions, counts.known = 1, 9, 4, 9
+    assert counts.line() == "read 9 tool calls of 4 earlier sessions: nothing new (9 already known)"
+
+
+def test_reverts_are_counted_in_a_plural_that_there_is(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """None of them are none."""
+    _git(root, "commit", "-q", "--allow-empty", "-m", "first")
+    assert _import(root, "git") == 0
+    assert capsys.readouterr().out == "read 0 reverts: nothing recorded\n"
 
 
 def test_help_knows_every_format(capsys: pytest.CaptureFixture[str]) -> None:
