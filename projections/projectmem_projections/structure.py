@@ -25,13 +25,16 @@ _ECOSYSTEMS = {
     "numpy sqlalchemy alembic psycopg2 torch sklearn jupyter httpx requests pydantic gunicorn black",
     "node": "node nodejs npm npx yarn pnpm jest vitest ts tsx js jsx typescript javascript tsc eslint prettier webpack vite "
     "next react "
-    "vue express playwright cypress storybook electron",
+    "vue express playwright cypress storybook electron deno bun",
     "rust": "rust cargo rustc clippy rs",
     "go": "go golang gofmt",
     "jvm": "java javac mvn maven gradle kotlin scala spark jvm jdk jar surefire",
     "ruby": "ruby rails bundle bundler gem rspec rake rb",
     "php": "php composer laravel phpunit",
     "dotnet": "dotnet nuget csharp",
+    "beam": "elixir erlang mix ecto phoenix iex rebar3",
+    "haskell": "haskell ghc cabal",
+    "perl": "perl cpan cpanm",
     "c": "gcc clang cmake make ld ctest valgrind gdb",
     "container": "docker dockerfile compose podman container",
     "kubernetes": "kubernetes kubectl helm k8s pod",
@@ -52,7 +55,7 @@ _PLATFORMS = {
     "macos": "macos darwin mac homebrew osx",
     "linux": "linux ubuntu debian alpine",
 }
-_LANGUAGES = frozenset("python node rust go jvm ruby php dotnet c mobile".split())
+_LANGUAGES = frozenset("python node rust go jvm ruby php dotnet beam haskell perl c mobile".split())
 _FRAMEWORKS = frozenset(
     """pytest unittest django flask fastapi celery sqlalchemy pandas numpy torch jest vitest mocha react vue express next
     playwright cypress webpack vite rails rspec laravel phpunit spring junit surefire tokio gin electron storybook""".split()
@@ -289,10 +292,11 @@ def _command(head: str, failed: bool = False) -> tuple[str, list[str], list[str]
 
     failed  the text says that it is one, whatever program it runs
     """
-    parts = _launched([p.strip("'\"") for p in head.replace("&&", " ").replace("|", " ").split()])
+    words = (p.strip("'\"") for p in head.replace("&&", " ").replace("|", " ").split())
+    parts = _launched([p for p in words if p])
     if not parts:
         return "", [], []
-    name = parts[0].rsplit("/", 1)[-1] if _is_own(parts[0]) else parts[0]
+    name = (parts[0].rsplit("/", 1)[-1] if _is_own(parts[0]) else "") or parts[0]
     name = _SAME_PROGRAM.get(name, name)
     if not failed and name.split()[0] not in _PROGRAMS and not _is_own(parts[0]):
         return "", [], []

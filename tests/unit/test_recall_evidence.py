@@ -73,6 +73,8 @@ def test_a_sibling_command_a_neighbouring_file_and_another_error_stand_out() -> 
     assert features("app.errors.KeyError: 'id'", "KeyError: 'x'")["same_name"] == UNIT
     assert features("KeyError: 'id'", "the id is missing")["no_name"] == UNIT
     assert features("jest: connection refused", "pytest: connection refused")["other_world"] == UNIT
+    for language in ("elixir", "ghc", "perl", "bun"):  # one that is not known clashes with nothing
+        assert features(f"{language}: connection refused", "pytest: connection refused")["languages"] == -UNIT, language
 
 
 @pytest.mark.parametrize(
@@ -144,7 +146,14 @@ def test_a_document_stands_apart_from_its_neighbours_but_not_from_a_few_that_tel
     assert evidence.apart(lone[:1], 1, False) == [9_000]
 
 
-@given(st.text(max_size=300), st.text(max_size=300))
+COMMANDS = st.lists(
+    st.sampled_from(
+        ["'", '"', "./", "/", "bash", "-m", "python", "uv", "run", "--", "--x=", "git", "A=1", "x.sh", " failed (", "): ", "|"]
+    )
+).map(" ".join)
+
+
+@given(st.text(max_size=300) | COMMANDS, st.text(max_size=300) | COMMANDS)
 def test_features_are_total_and_bounded(query: str, text: str) -> None:
     for name, value in features(query, text).items():
         assert -UNIT <= value <= UNIT, name
