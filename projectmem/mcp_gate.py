@@ -19,6 +19,7 @@ CALL_ID = "claudecode/toolUseId"  # Claude Code's name of the call, which its ow
 _VERSION, _CLIENT_INFO, _SERVER_INFO = (
     f"io.modelcontextprotocol/{name}" for name in ("protocolVersion", "clientInfo", "serverInfo")
 )
+_ID = re.compile(rb'"id"\s*:\s*("(?:[^"\\]|\\.)*"|-?[0-9]{1,20})(?=\s*[,}])')
 _NO_NAME = re.compile(r"[^A-Za-z0-9_-]")
 REFUSED = -32000  # JSON-RPC's first number for a server's own errors
 
@@ -78,6 +79,8 @@ class Gated:
             if not self._running and not self._hello:
                 return line
         data = _read(line)
+        if data is None:
+            self._unread(line)
         for message in data if isinstance(data, list) else [data]:
             if isinstance(message, dict) and "id" in message and "method" not in message:
                 words = self._answered(message)
@@ -134,6 +137,17 @@ class Gated:
             self._running[_key(message["id"])] = verdict
         return ""
 
+    def _unread(self, line: bytes) -> None:
+        """An answer that the client may read and we may not (nested too deep, a number too long): the call it ends is over, and
+        nothing is learned of it."""
+        if not line.lstrip().startswith(b"{") or b'"jsonrpc"' not in line:
+            return
+        with self._lock:
+            keys = (_key(json.loads(found, strict=False)) for found in _ID.findall(line))
+            verdict = next((self._running.pop(key) for key in keys if key in self._running), None)
+        if verdict is not None:
+            self.gate.after(verdict, "", ended="cancelled")
+
     def _cancelled(self, params: Message) -> None:
         with self._lock:
             verdict = self._running.pop(_key(params.get("requestId")), None) or self._tasks.pop(str(params.get("taskId")), None)
@@ -157,8 +171,10 @@ class Gated:
                 self.name = _clean(str(info.get("name") or ""))
         if verdict is None:
             return ""
-        if isinstance(error, dict):
-            return self.gate.after(verdict, str(error.get("message") or error), is_error=True)
+        if error is not None:
+            return self.gate.after(verdict, _said(error), is_error=True)
+        if "result" not in message:  # neither: it tells nothing
+            return self.gate.after(verdict, "", ended="cancelled")
         task = result.get("task")
         if isinstance(task, dict) and "content" not in result:
             with self._lock:
@@ -167,6 +183,12 @@ class Gated:
         if result.get("resultType") == "input_required":  # the client asks again with what is wanted of it
             return self.gate.after(verdict, "", ended="cancelled")
         return self.gate.after(verdict, _text(result), is_error=result.get("isError") is True)
+
+
+def _said(error: Any) -> str:
+    """The text of an error, also of one that is no object."""
+    text = error.get("message") or error if isinstance(error, dict) else error
+    return text if isinstance(text, str) else json.dumps(text)
 
 
 def _read(line: bytes) -> Any:

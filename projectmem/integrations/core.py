@@ -136,10 +136,10 @@ class Gate:
         if places.switched_off():
             return verdict
         try:
-            name, given = self.known.neutral(str(tool)[:TOOL_MAX], args)
+            name, given = self.known.neutral(shapes.whole(str(tool))[:TOOL_MAX], args)
             raw = {
-                "session_id": (session or self.session)[:TOOL_MAX],
-                "agent_id": agent[:TOOL_MAX],
+                "session_id": shapes.whole(session or self.session)[:TOOL_MAX],
+                "agent_id": shapes.whole(agent)[:TOOL_MAX],
                 "cwd": self.cwd,
                 "model": model,
             }
@@ -204,8 +204,9 @@ class Gate:
         if places.switched_off():
             return
         try:
-            name, given = self.known.neutral(str(tool)[:TOOL_MAX], args)
-            known = {"session_id": (session or self.session)[:TOOL_MAX], "agent_id": agent[:TOOL_MAX], "cwd": self.cwd}
+            name, given = self.known.neutral(shapes.whole(str(tool))[:TOOL_MAX], args)
+            who, whose = shapes.whole(session or self.session)[:TOOL_MAX], shapes.whole(agent)[:TOOL_MAX]
+            known = {"session_id": who, "agent_id": whose, "cwd": self.cwd}
             id = f"{call_id[:120]}.rejected" if call_id else ""
             payload = _payload("after", "post", {**known, "harness": harness, "tool": name, "input": given, "call": id})
             payload.calls[0]["error_kind"] = "rejected"
@@ -248,11 +249,11 @@ class Gate:
         place = places.find(self.cwd)
         if place is None or not entry._denies_on_error(place):
             return "allow", ""
-        return "deny", f"projectmem could not check this call ({type(exc).__name__}: {exc}) and the policy says on_error = deny."
+        return "deny", f"projectmem could not check this call ({shapes.named(exc)}) and the policy says on_error = deny."
 
     def failed(self, where: str, exc: Exception) -> None:
         """Say that the gate failed: to the logger, and in hook.log."""
-        what = f"{type(exc).__name__}: {exc}"
+        what = shapes.named(exc)
         log.warning("projectmem: the gate failed %s (%s), so this call is not checked. Run `projectmem doctor`.", where, what)
         place = places.find(self.cwd)
         if place is not None:

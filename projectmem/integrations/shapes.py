@@ -16,6 +16,7 @@ from projectmem.hook.payload import errored, head_and_tail
 
 Translate = Callable[[str, Any], tuple[str, Any]]
 DEPTH_MAX = 12
+LONG_BITS = 10_000  # of a number: Python writes no decimal of more than 4,300 digits
 # Beside these an argument `command` is all that a tool does.
 _BESIDE_COMMAND = tools.NOISE | names("timeout_seconds env_vars restart") | frozenset(tools.WORKDIR)
 _CODES = ("exit_code", "exitCode", "returncode", "return_code", "exit_status")
@@ -50,7 +51,7 @@ class Tools:
         given = plain(given)
         if isinstance(given, str) and given[:1] == "{":
             try:
-                given = json.loads(given)
+                given = plain(json.loads(given))
             except ValueError:
                 pass
         if self.translate is not None:
@@ -96,20 +97,28 @@ def _renamed(given: dict[str, Any], fields: Sequence[str], wanted: Sequence[str]
     return {**rest, **{to: given.get(field) for field, to in zip(fields, wanted, strict=True)}}
 
 
-def plain(value: Any, depth: int = 0) -> Any:
+def plain(value: Any, inside: tuple[int, ...] = ()) -> Any:
     """A value as JSON data: models and dataclasses by their fields, anything else by the name of its type."""
-    if value is None or isinstance(value, (str, bool, int, float)):
+    if isinstance(value, str):
+        return whole(value)
+    if value is None or isinstance(value, (bool, int, float)):
         return value
-    if depth > DEPTH_MAX:
+    if len(inside) > DEPTH_MAX or id(value) in inside:
         return "..."
+    inside = (*inside, id(value))
     if isinstance(value, Mapping):
-        return {str(key): plain(member, depth + 1) for key, member in value.items()}
+        return {whole(str(key)): plain(member, inside) for key, member in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain(member, depth + 1) for member in value]
+        return [plain(member, inside) for member in value]
     if isinstance(value, (set, frozenset)):
-        return sorted((plain(member, depth + 1) for member in value), key=str)
+        return sorted((plain(member, inside) for member in value), key=str)
     fields = fields_of(value)
-    return type(value).__name__ if fields is None else plain(fields, depth + 1)
+    return type(value).__name__ if fields is None else plain(fields, inside)
+
+
+def whole(text: str) -> str:
+    """The text with halves of a surrogate pair spelled out, as the hook has them: no file takes them."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
 def fields_of(value: Any) -> dict[str, Any] | None:
@@ -128,23 +137,25 @@ def fields_of(value: Any) -> dict[str, Any] | None:
     return None
 
 
-def text_of(value: Any) -> str:
+def text_of(value: Any, inside: tuple[int, ...] = ()) -> str:
     """The text of a result as a model reads it, near enough: a string, blocks of content, an object's streams, else JSON."""
-    if value is None:
+    if value is None or len(inside) > DEPTH_MAX or id(value) in inside:  # what holds itself says it once
         return ""
     if isinstance(value, str):
         return value
+    inside = (*inside, id(value))
     if isinstance(value, (list, tuple)):
-        return "\n".join(text for member in value if (text := text_of(member)))
+        return "\n".join(text for member in value if (text := text_of(member, inside)))
     fields = fields_of(value)
     if fields is None:
-        return str(value) if isinstance(value, (bool, int, float)) else ""
+        long = isinstance(value, int) and value.bit_length() > LONG_BITS
+        return hex(value) if long else str(value) if isinstance(value, (bool, int, float)) else ""
     streams = [fields[name] for name in _STREAMS if isinstance(fields.get(name), str) and fields[name]]
     if streams:
         return "\n".join(streams)
     nested = fields.get("content")
     if isinstance(nested, (list, tuple)):
-        return text_of(nested)
+        return text_of(nested, inside)
     return json.dumps(plain(fields), ensure_ascii=False, sort_keys=True)
 
 
@@ -182,11 +193,13 @@ def _says_error(fields: Mapping[str, Any]) -> bool | None:
 def raised(call: dict[str, Any], error: BaseException) -> None:
     """Set what an exception tells of the call."""
     code = getattr(error, "returncode", None)
+    text = named(error)
     if type(code) is int:  # subprocess.CalledProcessError and its kin: the command's own words
         said = [_decoded(getattr(error, name, None)) for name in ("stdout", "stderr")]
-        returned(call, "\n".join(text for text in said if text) or str(error), True, code)
+        returned(call, "\n".join(part for part in said if part) or text.partition(": ")[2] or text, True, code)
         return
-    text = f"{type(error).__name__}: {error}" if "\n" not in str(error) else str(error)
+    if "\n" in text:
+        text = text.partition(": ")[2]
     said = [_decoded(getattr(error, name, None)) for name in ("stdout", "stderr")]
     errored(call, "\n".join([*(part for part in said if part), text]))
     if isinstance(error, TimeoutError) or type(error).__name__ == "TimeoutExpired":
@@ -195,6 +208,14 @@ def raised(call: dict[str, Any], error: BaseException) -> None:
         call["interrupted"], call["error_kind"] = True, "interrupted"
     elif type(error).__name__ in ("CancelledError", "Cancelled", "GeneratorExit"):
         call["error_kind"] = "cancelled"
+
+
+def named(error: BaseException) -> str:
+    """An exception's type and text; the type alone where the text cannot be made."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:
+        return f"{type(error).__name__}: (its text cannot be shown)"
 
 
 def _decoded(value: Any) -> str:

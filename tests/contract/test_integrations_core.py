@@ -303,6 +303,47 @@ def test_any_arguments_are_taken(running: Running, args: Any, warned: pytest.Log
     assert not warned.text
 
 
+class Unsayable(Exception):
+    """An exception whose text cannot be made, nor that of the error of it."""
+
+    def __str__(self) -> str:
+        raise Unsayable
+
+
+def test_a_tool_that_raises_what_cannot_be_shown_has_failed(running: Running, warned: pytest.LogCaptureFixture) -> None:
+    """Its outcome is on record by its type; a gate that stumbles over such a one raises nothing either."""
+    running.call(args={"command": "make it"}, error=Unsayable())
+    assert running.outcomes() == ["failed"] and "Unsayable" in running.last()["excerpt"]
+    running.gate.failed("before a call", Unsayable())
+    assert "Unsayable" in warned.text
+
+
+def _itself() -> list[Any]:
+    found: list[Any] = ["x"]
+    found += [found] * 50
+    return found
+
+
+NO_FILE_TAKES: dict[str, Any] = {
+    "text": "half \ud800",
+    "members": {"a\ud800": "\udfff"},
+    "JSON": '{"a": "\\ud800"}',
+    "number": 10**5000,
+    "list": _itself(),
+    "object": {"a": _itself()},
+}
+
+
+@pytest.mark.parametrize("name", NO_FILE_TAKES)
+def test_what_no_file_takes_is_recorded_all_the_same(running: Running, name: str, warned: pytest.LogCaptureFixture) -> None:
+    """Halves of a surrogate pair, a number of too many digits, what holds itself: in arguments, tool, session and result."""
+    value = NO_FILE_TAKES[name]
+    verdict = running.gate.before("thing\ud800", value, session="s\ud800", agent="a\ud800")
+    running.gate.after(verdict, value, is_error=True)
+    running.gate.rejected("thing", value, session="s\ud800")
+    assert running.outcomes() == ["failed", "rejected"] and not warned.text
+
+
 def test_conversations_that_share_a_session_keep_their_turns(running: Running) -> None:
     """The twin of a refused call is no repeat because a call of another answer came between."""
     running.costly()

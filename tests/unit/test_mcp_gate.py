@@ -136,6 +136,32 @@ def test_outcomes_by_result_error_cancellation_task_and_loss() -> None:
     assert gate.told[-1] == ("left", None, "interrupted")
 
 
+def test_an_answer_of_no_known_form_is_no_success() -> None:
+    """An error that is no object is an error; neither a result nor an error tells nothing."""
+    between, gate = gated()
+    for number in range(3):
+        between.from_client(call("ok", number))
+    between.from_server(b'{"jsonrpc":"2.0","id":0,"error":"boom"}\n')
+    between.from_server(b'{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":{"why":"x"}}}\n')
+    between.from_server(b'{"jsonrpc":"2.0","id":2}\n')
+    assert gate.told == [("boom", True, ""), ('{"why": "x"}', True, ""), ("", None, "cancelled")]
+
+
+@pytest.mark.parametrize("inside", [b"[" * 100_000 + b"]" * 100_000, b"9" * 5_000], ids=["deep", "long number"])
+def test_an_answer_that_cannot_be_read_here_ends_its_call(inside: bytes) -> None:
+    """It passes as it came, and the client gets no second answer when the server ends. A line of a log ends nothing."""
+    between, gate = gated()
+    for id in ("a", 2, 3):
+        between.from_client(call("ok", id))
+    for id in (b'"a"', b"2"):
+        line = b'{"jsonrpc":"2.0","id":' + id + b',"result":{"isError":true,"content":[],"x":' + inside + b"}}\n"
+        assert between.from_server(line) == line
+    for log in (b'reading {"jsonrpc": "2.0", "id": 3,\n', b'{"id": 3, "level": info}\n'):
+        assert between.from_server(log) == log
+    assert gate.told == [("", None, "cancelled")] * 2
+    assert [json.loads(said)["id"] for said in between.lost("it died", failed=True)] == [3]
+
+
 def test_a_server_s_own_requests_are_no_answers() -> None:
     """It counts its requests for itself: the same id means another thing."""
     between, gate = gated()
