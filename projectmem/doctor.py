@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from collections.abc import Callable, Iterator
@@ -18,6 +19,7 @@ from projectmem.setup.command import package_folders
 from projectmem.setup.init import refuse_rival
 
 PARITY_BYTES = 16 << 20  # of a log that is compared without being asked: some seconds
+EVENT_BYTES = 4_096  # written on trial: a file is made on a full disk too
 
 __all__ = ["FAIL", "NOTE", "OK", "Check", "examine", "healthy"]
 
@@ -118,12 +120,13 @@ def _recording(place: Place) -> Iterator[Check]:
         folder = os.path.join(place.home, name)
         try:
             if os.path.isdir(folder) or os.path.lexists(folder):
-                fd, path = tempfile.mkstemp(prefix=".doctor-", dir=folder)
-                os.close(fd)
-                os.unlink(path)
+                _try_to_write(folder)
         except OSError as exc:
-            wrong = True
-            yield Check("recording", FAIL, f"{folder}: {exc.strerror or exc}: nothing is recorded", "let this user write there")
+            wrong, full = True, exc.errno in (errno.ENOSPC, errno.EDQUOT)
+            advice = "free disk space" if full else "let this user write there"
+            yield Check("recording", FAIL, f"{folder}: {exc.strerror or exc}: nothing is recorded", advice)
+            if full:
+                break  # all of it is on one disk
     stuck = [name for name in files.names(os.path.join(place.home, "locks"), ".lock") if not _may_lock(place, name)]
     for name in stuck:
         yield Check("recording", FAIL, f"locks/{name} cannot be opened: nothing is recorded", "let this user write it")
@@ -135,6 +138,16 @@ def _recording(place: Place) -> Iterator[Check]:
         yield Check("recording", FAIL, f"the key of redaction marks: {exc}: nothing is recorded", advice)
     if not wrong and not stuck:
         yield Check("recording", OK, "locks, spool and key are there and can be used")
+
+
+def _try_to_write(folder: str) -> None:
+    """Write as much as an event takes, and take it away again. Raises OSError."""
+    fd, path = tempfile.mkstemp(prefix=".doctor-", dir=folder)
+    try:
+        os.write(fd, b"\0" * EVENT_BYTES)
+    finally:
+        os.close(fd)
+        os.unlink(path)
 
 
 def _erasure(place: Place) -> Iterator[Check]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import time
 from collections.abc import Callable
 from functools import wraps
@@ -224,5 +225,6 @@ class Server(MCPServer[Any]):
 
 
 def run(place: Place) -> None:
-    """Serve until the client closes stdin."""
+    """Serve until the client closes stdin. Ctrl-C ends it at once, as SIGTERM does: the SDK would wait for its thread that reads."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     build(place, clock=lambda: time.time_ns() // 1000, nonce=lambda: os.urandom(6).hex()).run("stdio")

@@ -117,12 +117,15 @@ class Watch:
         woken = self._woken.wait(seconds)
         if not self._stopped:
             self._woken.clear()
+            if self._stopped:  # in between: `run` would wait for ever
+                self._woken.set()
         return woken
 
 
 @contextmanager
 def warming(home: str, **bounds: Any) -> Iterator[None]:
-    """Keep what is derived from the log in `home` warm beside other work, in a thread that says nothing and ends with the block.
+    """Keep what is derived from the log in `home` warm beside other work, in a thread that says nothing and ends before the block
+    does: a build that was begun is waited for.
 
     Where the folder cannot be watched nothing is built ahead: whoever reads does it. `bounds` as of `Watch`.
     """
@@ -134,12 +137,13 @@ def warming(home: str, **bounds: Any) -> Iterator[None]:
         except ProjectmemError:
             pass
 
-    thread = threading.Thread(target=run, daemon=True)  # a builder that ends with its process leaves what was there in use
+    thread = threading.Thread(target=run, daemon=True)  # a builder that is killed leaves what was there in use
     thread.start()
     try:
         yield
     finally:
         watching.stop()
+        thread.join()  # a process that ends while DuckDB builds in a thread is aborted by C++
 
 
 def build_everything(home: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
@@ -315,28 +316,50 @@ HELLO = {
 }
 
 
+def program(place: Place, prepare: str = "") -> str:
+    """A server of its own."""
+    return (
+        f"from projectmem import mcp_server\nfrom projectmem.place import Place\n{prepare}\n"
+        f"mcp_server.run(Place({place.root!r}, {place.home!r}))"
+    )
+
+
+PATHS = [str(REPO), *(str(REPO / name) for name in ("logs", "gate", "projections"))]
+ENV = {**os.environ, "PYTHONPATH": os.pathsep.join(PATHS)}
+
+
 def served(place: Place, lines: list[bytes], prepare: str = "") -> list[dict[str, Any]]:
     """What the server answers to raw lines after the handshake; its input ends with the last of them."""
     hello = json.dumps({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": HELLO}).encode()
     ready = b'{"jsonrpc":"2.0","method":"notifications/initialized"}'
     last = b'{"jsonrpc":"2.0","id":"last","method":"ping"}'
-    program = (
-        f"from projectmem import mcp_server\nfrom projectmem.place import Place\n{prepare}\n"
-        f"mcp_server.run(Place({place.root!r}, {place.home!r}))"
-    )
-    paths = [str(REPO), *(str(REPO / name) for name in ("logs", "gate", "projections"))]
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     done = subprocess.run(
-        [sys.executable, "-c", program],
+        [sys.executable, "-c", program(place, prepare)],
         input=b"\n".join([hello, ready, *lines, last]) + b"\n",
         capture_output=True,
-        env=env,
+        env=ENV,
         timeout=120,
         check=True,
     )
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     assert answers[0]["id"] == 0 and any(a.get("id") == "last" for a in answers)
     return [a for a in answers[1:] if a.get("id") != "last"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a console's Ctrl-C goes to all of its processes")
+def test_ctrl_c_ends_it_though_the_input_stays_open(place: Place) -> None:
+    """A person tries it at a terminal: the thread that reads standard input must not keep the process."""
+    server = subprocess.Popen([sys.executable, "-c", program(place)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=ENV)
+    assert server.stdin and server.stdout
+    with server:
+        server.stdin.write(json.dumps({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": HELLO}).encode() + b"\n")
+        server.stdin.flush()
+        assert json.loads(server.stdout.readline())["id"] == 0
+        server.send_signal(signal.SIGINT)
+        try:
+            assert server.wait(60) == -signal.SIGINT
+        finally:
+            server.kill()
 
 
 def test_a_line_that_cannot_be_read_is_answered(place: Place) -> None:

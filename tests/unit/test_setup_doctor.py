@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import shutil
 import subprocess
 import time
@@ -165,6 +167,21 @@ def test_what_an_append_needs_besides_the_log_is_tried(repo: Path, name: str) ->
         path.write_text("")
     checks = _examined(repo, fire=False)
     assert not doctor.healthy(checks) and "recording: " in _failed(checks) and "nothing is recorded" in _failed(checks)
+
+
+def test_a_full_disk_fails(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file can be made there, and nothing be written into it; nothing is left behind."""
+    write = os.write
+
+    def full(fd: int, data: bytes) -> int:
+        if data == bytes(doctor.EVENT_BYTES):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write(fd, data)
+
+    monkeypatch.setattr(os, "write", full)
+    (found,) = [check for check in _examined(repo, fire=False) if check.status == "fail"]
+    assert found.name == "recording" and "No space left on device: nothing is recorded" in found.detail
+    assert found.remedy == "free disk space" and not list((repo / ".git" / "projectmem").rglob(".doctor-*"))
 
 
 def test_folders_that_were_swept_away_cost_nothing(repo: Path) -> None:

@@ -161,11 +161,25 @@ def test_beside_other_work_projections_stay_warm_and_nothing_is_said(tmp_path: P
         while not pointer.exists() and time.monotonic() < end:
             time.sleep(0.05)
     assert pointer.exists()
-    end = time.monotonic() + 60
-    while threading.active_count() > before and time.monotonic() < end:
-        time.sleep(0.05)
     assert threading.active_count() == before
     assert capsys.readouterr() == ("", "")
+
+
+def test_a_build_that_was_begun_is_waited_for(tmp_path: Path, monkeypatch: Any) -> None:
+    """A process that ends while DuckDB works in a thread is aborted: the block goes on until the build is done."""
+    (tmp_path / "log").mkdir()
+    begun, ended = threading.Event(), threading.Event()
+
+    def build(_: str) -> str:
+        begun.set()
+        time.sleep(0.3)
+        ended.set()
+        return ""
+
+    monkeypatch.setattr(module, "build_everything", build)
+    with module.warming(str(tmp_path), quiet_s=0.01, min_bytes=0):
+        assert begun.wait(60)
+    assert ended.is_set()
 
 
 def test_where_nothing_can_be_watched_the_other_work_goes_on(tmp_path: Path, monkeypatch: Any) -> None:
