@@ -225,6 +225,6 @@ class Server(MCPServer[Any]):
 
 
 def run(place: Place) -> None:
-    """Serve until the client closes stdin. Ctrl-C ends it at once, as SIGTERM does: the SDK would wait for its thread that reads."""
+    """Serve until the client closes stdin. Ctrl-C ends it at once, as SIGTERM does: the SDK would wait for its reading thread."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     build(place, clock=lambda: time.time_ns() // 1000, nonce=lambda: os.urandom(6).hex()).run("stdio")
