@@ -76,7 +76,8 @@ class Part(Value):
     """One thing an action does that can fail on its own: a shell segment, an edit, a write, a call.
 
     key      32 hex digits, the identity: equal keys mean the same action
-    kind     sh | edit | write | patch | mcp | fetch | read | search | other; derived: what the others amount to (fixes.py)
+    kind     sh | edit | write | patch | mcp | fetch | read | search | other
+             (and, of parts that a caller adds, derived: what the others amount to, see fixes.py)
     family   coarse relative of the key for remedies and odds, e.g. `npm run build`, `pytest`, `edit src/app.py`
     text     canonical readable form, at most 400 characters
     words    up to 3 lower-case ASCII letter runs that occur in the raw input of *every* spelling of this key

@@ -83,9 +83,14 @@ FROM (
         CASE WHEN d.key <> '' THEN [{'key': d.key,
             'role': CASE WHEN blamed THEN 'chain' WHEN len(d.parts) > 1 THEN 'whole' ELSE 'part' END, 'text': d.text,
             'family': coalesce(culprit.family, main.family),
-            'paths': flatten(list_transform(d.parts, lambda p: coalesce(p.paths, [])))}] ELSE [] END
+            'paths': flatten(list_transform(CASE WHEN len(asked) > 0 THEN asked ELSE d.parts END,
+                lambda p: coalesce(p.paths, [])))}] ELSE [] END
     )) AS hit
-    FROM (SELECT *, coalesce(culprit.key <> d.key, false) AS blamed FROM finished WHERE outcome = 'failed')
+    FROM (
+        SELECT *, coalesce(culprit.key <> d.key, false) AS blamed,
+            list_filter(d.parts, lambda p: NOT coalesce(p.trivial, false)) AS asked  -- the key leaves trivial parts out
+        FROM finished WHERE outcome = 'failed'
+    )
 );
 
 -- Of the others that succeeded: the whole call, and the parts that certainly ran (the trailing && run): fold._entries_ok.
