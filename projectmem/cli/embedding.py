@@ -25,7 +25,7 @@ def embedder(
     sha256: Annotated[
         str,
         typer.Option(
-            "--sha256", metavar="HEX", help="That model.onnx must have (default: the measured build's).", show_default=False
+            "--sha256", metavar="HEX", help="The SHA-256 of that model.onnx (default: the measured build's).", show_default=False
         ),
     ] = "",
     default: Annotated[bool, typer.Option("--default", help="Go back to the shipped table.")] = False,

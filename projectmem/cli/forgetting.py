@@ -27,7 +27,7 @@ def register(parent: typer.Typer) -> None:
 
 
 def forget(
-    ids: Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="Events, or enough of each id.")] = None,
+    ids: Annotated[list[str] | None, typer.Argument(metavar="ID", help="Events, or enough of each id.")] = None,
     record: Annotated[str, typer.Option("--record", metavar="ID", help="A failure: every event about that action.")] = "",
     session: Annotated[str, typer.Option("--session", metavar="ID", help="Everything of one session.")] = "",
     actor: Annotated[str, typer.Option("--actor", metavar="NAME", help="Everything by an agent, model, harness or origin.")] = "",

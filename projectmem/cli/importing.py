@@ -37,7 +37,7 @@ def register(parent: typer.Typer) -> None:
 
 def import_(
     form: Annotated[str, typer.Argument(metavar="FORMAT", help=HELP, show_default=False)],
-    files: Annotated[list[Path] | None, typer.Argument(metavar="[FILE]...", help="What to read.", show_default=False)] = None,
+    files: Annotated[list[Path] | None, typer.Argument(metavar="FILE", help="What to read.", show_default=False)] = None,
     command: Annotated[str, typer.Option("--command", help="With junit and pytest: what was run, e.g. `pytest -q`.")] = "",
     root: Root = "",
     as_json: Json = False,

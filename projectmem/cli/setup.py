@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -104,7 +105,7 @@ def init(
 def _folder(plugin: Path | None, other: bool) -> Path | None:
     if plugin is not None and other:
         raise BadInputError("--plugin goes with neither --http nor --user: the plugin has the hooks, for every project")
-    return plugin.expanduser().absolute() if plugin else None
+    return Path(os.path.abspath(plugin.expanduser())) if plugin else None
 
 
 def _not_done(start: str, found: bool, diff: bool) -> None:

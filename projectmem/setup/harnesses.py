@@ -123,7 +123,7 @@ class Harness:
         except FileNotFoundError:
             return ""
         except (OSError, UnicodeDecodeError) as exc:
-            raise SettingsError(f"{path} cannot be read ({exc}): nothing was changed") from None
+            raise hook_lists.unread(path, exc) from None
         if text and MARK not in text:
             raise SettingsError(f"{path} is there and was not written by `projectmem init`: move it away first")
         return text

@@ -23,6 +23,12 @@ class SettingsError(ProjectmemError):
     """A settings file that cannot be edited safely. Nothing was changed."""
 
 
+def unread(path: Path, exc: OSError | UnicodeDecodeError) -> SettingsError:
+    """What is said of a file that cannot be read."""
+    why = (exc.strerror or type(exc).__name__) if isinstance(exc, OSError) else f"not UTF-8 text, byte {exc.start + 1}"
+    return SettingsError(f"{path} cannot be read ({why}): nothing was changed")
+
+
 def read(path: Path, *, comments: bool = False) -> tuple[Settings, str]:
     """(settings, text); ({}, "") for no file. Raises SettingsError for anything that is no JSON object."""
     try:
@@ -30,7 +36,7 @@ def read(path: Path, *, comments: bool = False) -> tuple[Settings, str]:
     except FileNotFoundError:
         return {}, ""
     except (OSError, UnicodeDecodeError) as exc:
-        raise SettingsError(f"{path} cannot be read ({exc}): nothing was changed") from None
+        raise unread(path, exc) from None
     if jsonc.blank(text):
         return {}, text
     try:

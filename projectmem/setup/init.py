@@ -262,7 +262,10 @@ def uninit(start: str, *, user: bool = False) -> list[str]:
                 done.append(f"took the plugin out of {folder}")
             if folder.is_relative_to(place.root):
                 gitignore.include(place, _below(place, folder))
-    _save_notes(place, notes)
+    try:
+        _save_notes(place, notes)
+    except OSError as exc:  # the settings are as they were: what was noted of them is wanted no more
+        done.append(f"could not write down that it is undone ({exc.strerror or exc}): nothing depends on it")
     if place.ready:
         done.append(f"left the log in {place.home} (delete the folder to forget everything)")
     return done

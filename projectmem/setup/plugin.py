@@ -77,7 +77,7 @@ def _own_text(path: Path) -> str:
     except FileNotFoundError:
         return ""
     except (OSError, UnicodeDecodeError) as exc:
-        raise hook_lists.SettingsError(f"{path} cannot be read ({exc}): nothing was changed") from None
+        raise hook_lists.unread(path, exc) from None
     if text and not _ours(path.name, text):
         raise BadInputError(f"{path} is there and was not written by projectmem: name another folder for the plugin")
     return text

@@ -85,6 +85,18 @@ def test_uninit_after_two_inits_gives_the_work_tree_back(repo: Path) -> None:
     assert find(str(repo), {}) is not None
 
 
+def test_a_log_that_cannot_be_written_does_not_keep_the_hooks_in(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What `init` had noted of the settings is wanted no more: uninit says so and ends well."""
+    setup.init(str(repo), now=NOW)
+
+    def refused(*_: object) -> None:
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr("projectmem.setup.init._save_notes", refused)
+    said = "\n".join(setup.uninit(str(repo)))
+    assert "took the hooks of Claude Code" in said and "Read-only file system): nothing depends on it" in said
+
+
 def test_invalid_settings_stop_init_before_anything_is_made(repo: Path) -> None:
     """A settings file that cannot be edited is the first thing found out."""
     _local(repo).parent.mkdir()

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from projectmem import doctor
+from projectmem.cli.app import run
 from projectmem.errors import BadInputError
 from projectmem.hook.claude_code import EVENTS
 from projectmem.setup import claude_settings, plugin
@@ -104,3 +105,15 @@ def test_a_plugin_of_others_is_not_touched(repo: Path, tmp_path: Path, name: str
     (tmp_path / "file").write_text("x")
     with pytest.raises(BadInputError, match="is a file"):
         plugin.write(tmp_path / "file")
+
+
+def test_what_is_in_the_way_is_said_without_numbers(repo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A file where a folder should be, bytes where text should be; a relative folder is shown as what it is."""
+    (tmp_path / "file").write_text("x")
+    assert run(["init", "--plugin", str(tmp_path / "file" / "below"), "--root", str(repo)]) == 3
+    (tmp_path / "bytes").mkdir()
+    (tmp_path / "bytes" / ".mcp.json").write_bytes(b"ab\xff")
+    assert run(["init", "--plugin", str(tmp_path / "x" / ".." / "bytes"), "--root", str(repo)]) == 3
+    said = capsys.readouterr().err
+    assert "Errno" not in said and "codec" not in said and ".." not in said
+    assert "(Not a directory)" in said and "bytes/.mcp.json cannot be read (not UTF-8 text, byte 3)" in said
