@@ -117,7 +117,8 @@ def plain(value: Any, inside: tuple[int, ...] = ()) -> Any:
 
 
 def whole(text: str) -> str:
-    """The text with halves of a surrogate pair spelled out, as the hook has them: no file takes them."""
+    """The text with halves of a surrogate pair spelled out, as the hook has them, and NUL: no file or file's name takes them."""
+    text = text.replace("\0", "\\x00") if "\0" in text else text
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 

@@ -344,6 +344,13 @@ def test_what_no_file_takes_is_recorded_all_the_same(running: Running, name: str
     assert running.outcomes() == ["failed", "rejected"] and not warned.text
 
 
+def test_a_name_that_no_file_can_have_costs_no_later_call(running: Running, warned: pytest.LogCaptureFixture) -> None:
+    """An edit of a path with a NUL is among what was edited lately when the next call fails."""
+    running.call("done", {"path": "\0", "old_string": "a", "new_string": "b"}, tool="edit_file", is_error=False)
+    running.call(ERROR)
+    assert running.outcomes() == ["ok", "failed"] and not warned.text
+
+
 def test_conversations_that_share_a_session_keep_their_turns(running: Running) -> None:
     """The twin of a refused call is no repeat because a call of another answer came between."""
     running.costly()
