@@ -205,9 +205,10 @@ def argument_words(fields: Any) -> tuple[str, ...]:
     """Hint words of arguments that are compared as they stand: of their short strings, else of their names."""
     names: list[str] = []
     strings: list[str] = []
-    todo = [fields]
-    while todo and len(names) + len(strings) < 200:
-        value = todo.pop(0)
+    todo: list[Any] = [fields]
+    for value in todo:  # which grows meanwhile: breadth first
+        if len(names) + len(strings) >= 200:
+            break
         if isinstance(value, dict):
             names += [k for k in sorted(value) if isinstance(k, str) and value[k] is not None]
             todo += [value[k] for k in sorted(value, key=str)]

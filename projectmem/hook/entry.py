@@ -73,7 +73,9 @@ def respond(argv: list[str], raw: bytes, now: int, *, home: str = "") -> dict[st
         return None
     adapter = _adapter(ADAPTERS[harness])
     try:
-        payload = adapter.parse(event, _unicode(loads(raw), raw))
+        data = _unicode(loads(raw), raw)
+        named = data.get("hook_event_name") if not event and isinstance(data, dict) else None  # who calls it by hand
+        payload = adapter.parse(named if isinstance(named, str) else event, data)
         payload.adapter = payload.adapter or adapter
     except (ValueError, OverflowError, RecursionError) as exc:
         _complain(os.getcwd, f"{event}: payload not understood: {exc}")

@@ -145,7 +145,7 @@ class Disk:
             "worktree": self.place.worktree,
             # By the clock that the times of files come from, whatever time the caller goes by.
             "written": time.time_ns() // 1000,
-            "modes": [p for p in files if os.access(os.path.join(root, p), os.X_OK)],
+            "modes": [p for p in files if _may_run(os.path.join(root, p))],
             **({"git": self._git()} if git else {}),
             **({"outside": outside} if (outside := _outside((action.cwd, *_folders(action)))) else {}),
         }
@@ -208,7 +208,7 @@ class Disk:
         if not isinstance(before, list) or not isinstance(files, dict):
             return []
         here = [p for p in files if p not in changed and self.mark(p) not in ("", ABSENT)]
-        return [p for p in here if os.access(os.path.join(self.place.root, self._where(p)), os.X_OK) != (p in before)]
+        return [p for p in here if _may_run(os.path.join(self.place.root, self._where(p))) != (p in before)]
 
     def _repository(self, recorded: Mapping[str, Any]) -> bool:
         before = recorded.get("git")
@@ -293,6 +293,14 @@ def _folders(action: Action) -> list[str]:
     texts = [part.text for part in action.parts if part.kind == "sh" and not part.trivial]
     notes = [text.partition("  # in ")[2].partition(",")[0] for text in texts]
     return [note for note in notes if note and note[:1] not in ("?", "~")]
+
+
+def _may_run(path: str) -> bool:
+    """Is it a file that may be executed? What no file can be called (NUL in it) is none."""
+    try:
+        return os.access(path, os.X_OK)
+    except ValueError:
+        return False
 
 
 def _outside(folders: Iterable[str]) -> str:

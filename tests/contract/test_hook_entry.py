@@ -310,3 +310,21 @@ def test_a_log_without_its_project_file_is_not_passed_over_in_silence(hooked: An
     reply = hooked.fire("SessionStart", source="startup")
     assert "projectmem init" in reply["systemMessage"]
     assert hooked.fire("PreToolUse", **hooked.call("ls")) is None
+
+
+def test_called_without_its_event_the_payload_s_own_is_taken(hooked: Any) -> None:
+    """Who calls the hook by hand leaves the second word out."""
+    failed = hooked.payload("PostToolUseFailure", **hooked.call("npm run build"), error="Exit code 2\nno")
+    assert entry.respond(["claude-code"], json.dumps(failed).encode(), hooked.now) is None
+    (event,) = hooked.events()
+    assert event["data"]["outcome"] == "failed"
+
+
+@pytest.mark.parametrize("path", ["a\0b.txt", "\ud800x", "x" * 5_000, "\n", ""])
+def test_an_edit_of_what_no_file_can_be_called_spoils_no_later_record(hooked: Any, path: str) -> None:
+    """What is compared at a later failure includes the files edited lately."""
+    fields = {"tool_name": "Edit", "tool_input": {"file_path": path, "old_string": "a", "new_string": "b"}, "tool_use_id": "e"}
+    hooked.fire("PostToolBatch", tool_calls=[{**fields, "tool_response": "ok"}])
+    hooked.fails(hooked.call(BUILD), ERROR)
+    assert hooked.before(hooked.call(BUILD), "two") is not None
+    assert not hooked.log_lines()
