@@ -144,7 +144,7 @@ def verdict(action: Any, histories: Any, facts: Any, session: Any, policy: Any, 
         if any((session.call and session.call == e["call"]) or 0 <= e["turn"] == session.turn for e in passed):
             return "allow", id
         for e in asked:
-            meant = 0 <= e["turn"] < session.turn or now - e["at"] >= 2 * S
+            meant = e["turn"] < session.turn if e["turn"] >= 0 and session.turn > 0 else now - e["at"] >= 2 * S
             if meant and not (session.call and session.call == e["call"]) and all(order(e) > order(p) for p in passed):
                 return "allow", id
     return verdict, id

@@ -365,8 +365,10 @@ def _meant(action: Action, record: Record | None, session: Session, now: int, as
         if session.call and e.get("call") == session.call:
             continue
         turn = e.get("turn")
-        later = isinstance(turn, int) and 0 <= turn < session.turn
-        if later or now - (e.get("at") or 0) >= REPEAT_US:
+        if isinstance(turn, int) and turn >= 0 and session.turn > 0:  # before a batch has ended nobody knows that any will
+            if turn < session.turn:
+                return True
+        elif now - (e.get("at") or 0) >= REPEAT_US:
             return True
     return False
 

@@ -85,7 +85,9 @@ def _tool(pattern: str) -> frozenset[str]:
 
 def _path(pattern: str) -> frozenset[str]:
     """The letters of the components of a path."""
-    return _certain(run for component in pattern.replace("\\", "/").split("/") for run in _literal(component))
+    return _certain(
+        run for component in pattern.replace("\\", "/").split("/") if "HOME" not in component for run in _literal(component)
+    )
 
 
 def _literal(text: str) -> list[str]:

@@ -117,18 +117,32 @@ def matches(target: str, pattern: str, action: Action, part: Part) -> bool:
     if OR in pattern:
         return any(matches(target, one.strip(), action, part) for one in pattern.split(OR))
     if target == "path":
-        return any(path_matches(pattern, p) for p in writes(part))
+        return any(path_matches(_usual(pattern), _usual(p)) for p in writes(part))
     if target == "tool":
         return names_tool(pattern, action.tool)
     if target != "command" or part.kind != "sh":
         return False
-    spaced = " ".join(pattern.split())
+    spaced = _usual(" ".join(pattern.split()))
     if spaced[:1].isupper() and "-" in spaced.partition(" ")[0]:
         spaced = spaced.lower()  # a command of PowerShell, in whatever case
-    for text in (part.family, part.text, _bare(part.text)):
+    texts = (_usual(part.text), _usual(_bare(part.text)))
+    for text in (part.family, *texts):
         if text == spaced or text.startswith(f"{spaced} ") or ("*" in spaced and wild(spaced, text)):
             return bool(spaced)
-    return bool(spaced) and any(_among_options(spaced, text) for text in (part.text, _bare(part.text)))
+    return bool(spaced) and any(_among_options(spaced, text) for text in texts)
+
+
+def _usual(text: str) -> str:
+    """A pattern or text in one spelling where shells and git know two: `~/x` for `$HOME/x`, `git checkout .` for
+    `git checkout -- .` (other names behind `--` may be those of branches)."""
+    if "HOME" in text:
+        for home in ("\x02$HOME\x05", "${HOME}", "$HOME"):
+            text = text.replace(f"{home}/", "~/").replace(f" {home} ", " ~ ")
+            if text.endswith(f" {home}"):
+                text = text.removesuffix(home) + "~"
+    if text.startswith("git checkout -- .") and text[17:18] in ("", " "):
+        text = "git checkout " + text[16:]
+    return text
 
 
 def _among_options(pattern: str, text: str) -> bool:

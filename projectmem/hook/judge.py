@@ -219,11 +219,33 @@ def counted(labels: Sequence[Any], workspace: Workspace) -> list[Any]:
 
 
 def _self_made(action: Action | None, record: Any) -> frozenset[str]:
-    """Files that the very same call writes as a whole, with the same content (it is in its key): what became of them since
-    it failed does not matter to it."""
-    if action is None or record.key != action.key or not 2 <= len(action.parts) <= SELF_MADE_MAX:
+    """Files that the very same call writes as a whole, with the same content (it is in its key), and those into which it sends
+    its output: what became of them since it failed does not matter to it."""
+    if action is None:
         return frozenset()
-    return frozenset(part.paths[0] for part in action.parts[:-1] if _writes_whole(part))
+    own = _sent(action, record) if action.kind == "sh" else set()
+    if record.key == action.key and 2 <= len(action.parts) <= SELF_MADE_MAX:
+        own.update(part.paths[0] for part in action.parts[:-1] if _writes_whole(part))
+    return frozenset(own)
+
+
+def _sent(action: Action, record: Any) -> set[str]:
+    """Where the action's output goes or went (`X > log 2>&1 &`), unless the error speaks of it."""
+    from projectmem_gate.relevance import mentions_name
+
+    found = {name for name in _targets(record.variant) if "  # in " not in record.text}
+    for part in action.parts:
+        if record.key in (part.key, action.key) and ">" in part.variant:
+            names = {name.rpartition("/")[2] for name in _targets(part.variant)}
+            found.update(s for kind, s in part.effects if kind == "edit" and s.rpartition("/")[2] in names)
+    return {name for name in found if name and not mentions_name(record.sig, name)}
+
+
+def _targets(variant: str) -> list[str]:
+    """The files behind the redirections that a part's key leaves out."""
+    pieces = variant.split(" | ")
+    sent = [piece.lstrip("| ").partition(" ") for piece in pieces if piece.lstrip("| ")[:2] in ("> ", ">>")]
+    return [target.removeprefix("./") for _, _, target in sent]
 
 
 def _writes_whole(part: Any) -> bool:

@@ -238,6 +238,18 @@ def edited_in_another_folder(world: World) -> bool:
     return world.says(command)
 
 
+def sent_into_a_file(again: str) -> Callable[[World], bool]:
+    """The task's own log, written by another try of it in the background."""
+
+    def moment(world: World) -> bool:
+        world.fails("npm run lint", "Exit code 1\nsrc/a.ts(1,2): error TS2305: no exported member 'B'.")
+        world.write("out.txt", "x")
+        world.goes_well("nohup npm run lint > out.txt 2>&1 &")
+        return world.says(again)
+
+    return moment
+
+
 SILENT: dict[str, Callable[[World], bool]] = {
     "a person edits the code": _by_hand("src/app.py", APP.replace("1", "0")),
     "a person edits ignored settings": _by_hand("local/settings.cfg", "a = 2"),
@@ -260,6 +272,7 @@ SILENT: dict[str, Callable[[World], bool]] = {
     "a server started in the call": server_started_in_the_call,
     "a fix after another one held": fix_that_held_later,
     "a commit with another change": committed_with_another_change,
+    "another file written by a redirection": _after("npm run lint", TEST_ERROR, "echo 1 > src/x.ts", "npm run lint > out.txt &"),
     "HEAD moved by somebody": head_moved_without_a_commit_on_record,
 }
 SPEAKS: dict[str, Callable[[World], bool]] = {
@@ -286,6 +299,8 @@ SPEAKS: dict[str, Callable[[World], bool]] = {
     "a move that is followed": moved_and_wrong_all_the_same,
     "a fix undone by a patch": fix_undone_by_a_patch,
     "lines taken out again": lines_taken_out_again_by_sed,
+    "its own log": sent_into_a_file("nohup npm run lint > out.txt 2>&1 &"),
+    "its own log, otherwise": sent_into_a_file("npm run lint &> out.txt &"),
     "looking": _after(TEST, TEST_ERROR, "git status && git log --oneline | head"),
     "a folder made elsewhere": _after(
         "cat conf/a.json", "Exit code 1\ncat: conf/a.json: No such file or directory", "mkdir -p out/t"

@@ -152,8 +152,9 @@ def test_unknown_facts_and_flaky_actions_warn_at_most() -> None:
     [
         ({"call": "c1", "turn": 4}, "override"),  # a later turn
         ({"call": "c1", "turn": 5}, "repeat.identical"),  # the same batch: a parallel call
-        ({"call": "c1", "turn": 5, "at": NOW - REPEAT_US}, "override"),
-        ({"call": "c1", "turn": 5, "at": NOW - REPEAT_US + 1}, "repeat.identical"),
+        ({"call": "c1", "turn": 5, "at": NOW - 20 * SECOND}, "repeat.identical"),  # however slow its calls are
+        ({"call": "c1", "turn": -1, "at": NOW - REPEAT_US}, "override"),
+        ({"call": "c1", "turn": -1, "at": NOW - REPEAT_US + 1}, "repeat.identical"),
         ({"call": "c2", "turn": 4}, "repeat.identical"),  # the same call, registered twice
         ({"call": "c1", "turn": 4, "session": "s9"}, "repeat.identical"),
         ({"call": "c1", "turn": 4, "agent": "sub"}, "repeat.identical"),

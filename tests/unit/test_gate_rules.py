@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from projectmem_gate import rules
 from projectmem_gate.clauses import propose
 from projectmem_gate.decide import decide
+from projectmem_gate.hints import raw_words
 from projectmem_gate.identify import identify
 from projectmem_gate.model import Action, Decision, Session
 from projectmem_gate.policy import DAY, Policy, Rule
@@ -291,3 +292,25 @@ def test_our_own_module_passes_a_denial_of_python() -> None:
     denied = Policy(rules=[Rule("py", "command", "python", "deny", "no")])
     assert say(sh("python -m projectmem.cli doctor"), {}, denied).rule == "repair"
     assert say(sh("python -m projectmems"), {}, denied).verdict == "deny"
+
+
+@pytest.mark.parametrize(
+    ("target", "pattern", "command", "covered"),
+    [
+        ("command", "git checkout -- .", "git checkout .", True),
+        ("command", "git checkout .", "sudo git checkout -- .", True),
+        ("command", "git checkout -- src", "git checkout src", False),  # a branch, for all one knows
+        ("command", "git checkout -- .", "git checkout .github", False),
+        ("command", "rm ~/x", 'rm -rf "$HOME/x"', True),
+        ("command", "rm $HOME/x", "rm -fr ~/x", True),
+        ("command", "rm ~", "rm -rf ${HOME}", True),
+        ("command", "rm ~/x", "rm -rf $HOMES/x", False),
+        ("path", "~/x/**", "cat > $HOME/x/a <<EOF\ny\nEOF", True),
+        ("path", "$HOME/x/**", "cat > $HOME/x/a <<EOF\ny\nEOF", True),
+    ],
+)
+def test_two_spellings_of_the_same_place_are_one(target: str, pattern: str, command: str, covered: bool) -> None:
+    """A shell knows the home folder by two names, git the whole work tree."""
+    label = CLAUSE | {"target": target, "pattern": pattern, "instead": ""}
+    assert (say(sh(command), label).verdict != "allow") == covered
+    assert not covered or may_cover([label], "Bash", {"command": command}, raw_words({"command": command}), frozenset())
