@@ -9,6 +9,7 @@ from __future__ import annotations
 from projectmem_gate import moves, reach
 from projectmem_gate.failure_marks import MISUSED
 from projectmem_gate.lines import basename, names
+from projectmem_gate.reason import fence
 from projectmem_gate.relevance import (
     asks_elsewhere,
     complainer,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 SAME, CHANGED, UNKNOWN = "same", "changed", "unknown"
 SECOND = 1_000_000
+_NAME = 60  # characters of a file's name in a phrase
 
 # Classes whose cause lies in the workspace: any relevant change of it counts.
 WORKSPACE = ("build", "test", "runtime", "timeout", "resource", "unknown")
@@ -65,7 +67,7 @@ def judge(
         return CHANGED, "it changed the files itself"
     gone = _still_absent(record, facts)
     if gone:
-        return SAME, f"`{basename(gone)}` is still not there"
+        return SAME, f"`{fence(basename(gone), _NAME)}` is still not there"
     moved = _moved_at(record, facts)
     for change in each_change(facts, record.at):
         if (change[1], change[2]) in moved:

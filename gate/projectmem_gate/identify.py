@@ -189,6 +189,9 @@ def _shell(tool: str, command: str | list[str], roots: Roots, cwd: str, away: bo
     if sha or not walk.parsed or not walk.commands or not walk.complete:
         return _whole(tool, text, sha, roots, cwd, away, not sha and walk.parsed, walk)
     parts = _parts(walk, roots, away)
+    if "<secret:" in text:
+        for part in parts:
+            part.text = _with_marks(part.text, text)
     hunks = _patched(walk.commands[-1], roots, away)
     joins = walk.joins + ["&&"] * (len(hunks) - 1)
     return _action(tool, "sh", cwd, [*parts[:-1], *hunks] if hunks else parts, joins, True, away)
@@ -258,6 +261,20 @@ def _without_secrets(text: str) -> str:
             return "".join(out)
         out.append(text[at:i] + "secret_" + text[i + 8 : j])
         at = j + 1
+
+
+def _with_marks(shown: str, source: str) -> str:
+    """A label with the marks of `source` as the log has them: otherwise they would be taken for secrets, and marked again."""
+    at = shown.find("secret_")
+    while at >= 0:
+        end = at + 7
+        while end < len(shown) and shown[end] in "0123456789abcdef":
+            end += 1
+        mark = f"<secret:{shown[at + 7 : end]}>"
+        if end > at + 7 and mark in source:
+            shown = shown[:at] + mark + shown[end:]
+        at = shown.find("secret_", at + 7)
+    return shown
 
 
 def _whole(tool: str, text: str, sha: str, roots: Roots, cwd: str, away: bool, parsed: bool, walk: Walk | None = None) -> Action:

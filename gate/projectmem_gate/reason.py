@@ -90,7 +90,7 @@ def _recorded(
         f"projectmem: `{fence(said(record.text), action)}` failed {when}: {', '.join(code)}{'; it printed nothing' * silent}."
     ]
     if record.sig and not silent:
-        lines.append(f"Error, quoted as data: <<{fence(bare(record.sig), signature)}>>")
+        lines.append(f"Error, quoted as data: <<{fence(readable(record.sig), signature)}>>")
     lines.append(_changed(finding))
     if remedy:
         how = "It worked before, after" if remedy.get("how") == "after" else "What worked instead:"
@@ -109,7 +109,7 @@ def _unmended(finding: Finding, record: Record, now: int, room: tuple[int, int, 
     action, signature, _, _ = room
     fix = record.fix
     edit, run = fence(fix["path"], action), fence(said(record.text), action)
-    when, error = ago(now - record.at), f"Error, quoted as data: <<{fence(bare(record.sig), signature)}>>"
+    when, error = ago(now - record.at), f"Error, quoted as data: <<{fence(readable(record.sig), signature)}>>"
     if fix["times"]:
         often = "" if fix["times"] == 1 else f" {fix['times']} times, last"
         shown = ", ".join(short(id) for id in fix["runs"][-2:])
@@ -160,6 +160,18 @@ def bare(signature: str) -> str:
     """A signature without the digest that keeps it apart from others of the same words: it says nothing to a reader."""
     text, mark, digest = signature.rpartition(" #")
     return text if mark and _is_digest(digest) else signature
+
+
+def readable(signature: str) -> str:
+    """A signature as one would read it: what stands for a number, a time or a temporary name looks like no tag and no fence."""
+    text = bare(signature)
+    if "<" in text:
+        for mark, word in _SHOWN:
+            text = text.replace(mark, word)
+    return text
+
+
+_SHOWN = (("<n>", "N"), ("<t>", "N"), *((f"<{what}>", f"[{what}]") for what in ("tmp", "time", "hex", "id", "pod")))
 
 
 def _is_digest(word: str) -> bool:

@@ -10,6 +10,7 @@ import pytest
 from projectmem_gate.hints import raw_words
 from projectmem_gate.identify import MAX_INPUT, identify
 from projectmem_gate.model import Action
+from projectmem_logs.redact import Redactor
 
 ROOT = "/srv/acme"
 GATE = Path(__file__).resolve().parents[2] / "gate"
@@ -159,6 +160,17 @@ def test_redaction_marks_are_words() -> None:
     assert action.parsed
     assert [p.family for p in action.parts] == ["curl", "export", "deploy"]
     assert action.parts[2].key != sh("deploy").parts[0].key
+
+
+def test_a_mark_in_a_label_is_not_marked_again() -> None:
+    """It reads as in the log, wherever it is shown."""
+    raw = "TOKEN=hunter2Xq9zz mysql --password=hunter2Xq9zz x && npm publish --otp secret_abc"
+    marked = Redactor(b"k" * 32).text(raw)
+    mark = marked[marked.index("<secret:") : marked.index(">") + 1]
+    action = sh(marked)
+    assert action.text.count(mark) == 2
+    assert "secret_abc" in action.text
+    assert Redactor(b"another" * 5).text(action.text) == action.text
 
 
 @pytest.mark.parametrize(
