@@ -77,26 +77,41 @@ def event(place: Place, session: str, harness: str, now: int, where: str, what: 
         note(place.home, where, "no gate.degraded event could be written", f"{type(exc).__name__}: {exc}")
 
 
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
-
-
 def first_time(home: str, session: str) -> bool:
     """Whether this session has not been told yet that something is wrong; remembers that it now is."""
     path = f"{home}/hook.told"
+    name = session[:200].replace("\n", " ")
+    mark = _full_mark(home, name)
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             told = file.read(8_192).split("\n")
     except OSError:
         told = []
-    if session in told:
+    if name in told or os.path.exists(mark):
         return False
+    text = "\n".join([name, *told][:MAX_TOLD]).encode("utf-8", "replace")
     try:
-        with open(path, "w", encoding="utf-8", errors="replace", opener=_private) as file:
-            file.write("\n".join([session[:200].replace("\n", " "), *told][:MAX_TOLD]))
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0), 0o600)
+        try:  # written over, then cut: where there is no room, what stood there is not lost
+            if os.write(fd, text) == len(text):
+                os.ftruncate(fd, len(text))
+                return True
+        finally:
+            os.close(fd)
     except OSError:
-        return True
+        pass
+    try:
+        os.close(os.open(mark, os.O_WRONLY | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600))
+    except OSError:
+        pass  # nothing can be remembered: too often is better than never
     return True
+
+
+def _full_mark(home: str, name: str) -> str:
+    """An empty file that remembers a session where a full disk takes no more bytes: its name alone says it."""
+    from zlib import crc32
+
+    return f"{home}/hook.told-{crc32(name.encode('utf-8', 'replace')):08x}"
 
 
 def refusal(payload: Payload, what: str) -> dict[str, Any] | None:

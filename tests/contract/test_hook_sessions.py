@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import subprocess
 from typing import Any
 
@@ -266,6 +268,25 @@ def test_what_the_hook_writes_is_its_owner_s_alone(hooked: Any) -> None:
     degraded.event(hooked.place, "one", "claude-code", hooked.now, "test", "something broke")
     assert degraded.first_time(str(hooked.home), "one")
     assert [str(p) for p in hooked.home.rglob("*") if p.is_file() and p.stat().st_mode & 0o077] == []
+
+
+def test_a_full_disk_is_told_once_a_session(hooked: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes no more bytes: an empty file remembers who was told. Who was told before is not forgotten over it."""
+    home = str(hooked.home)
+    assert degraded.first_time(home, "before")
+
+    def full(fd: int, data: bytes) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "write", full)
+        assert [degraded.first_time(home, name) for name in ("one", "one", "two", "one", "before")] == [
+            True, False, True, False, False,
+        ]  # fmt: skip
+    assert not degraded.first_time(home, "one")
+    assert degraded.first_time(home, "three")
+    assert not degraded.first_time(home, "three")
+    assert not degraded.first_time(home, "before")
 
 
 def test_subagents_are_told_apart(hooked: Any) -> None:
