@@ -65,12 +65,14 @@ def about(
     nonce: str,
     budget_tokens: int = BUDGET_TOKENS,
     verdict: Callable[[str], str],
+    times: Callable[[str], int] | None = None,
     notices: list[str] | None = None,
 ) -> str:
     """The summary of a period (`2d`, `2026-11-30`, `2026-11-01..2026-11-30`), an issue (its id, or part of it) or a path.
 
     now      microseconds;  nonce: unguessable, new for each block
     verdict  what the gate says to an action key, "" for nothing (`standing.Judge.verdict`)
+    times    how often an action failed since it last worked (`standing.Judge.times`)
     "" when there is nothing to say about a path or period. Raises BadInputError, NotFoundError, ProjectionError, OSError.
     """
     what = what.strip()
@@ -82,12 +84,12 @@ def about(
         if _PERIOD.fullmatch(what.split("..")[0]):
             start, end = _span(what, now)
             written = _written(place, now, lambda d: start <= d.at <= end)
-            return {**_period(s, start, end, now, verdict), **written}, PERIOD_SECTIONS
+            return {**_period(s, start, end, now, verdict, times), **written}, PERIOD_SECTIONS
         issue = _issue_id(s, what)
         if issue:
             return _issue(s, issue, now), ISSUE_SECTIONS
         path = _relative(place, what)
-        return {**_path(s, path, now, verdict), **_written(place, now, lambda d: path in d.text)}, PATH_SECTIONS
+        return {**_path(s, path, now, verdict, times), **_written(place, now, lambda d: path in d.text)}, PATH_SECTIONS
 
     lines, sections = generations.ask(place.home, question, notices)
     return compose(lines, [], nonce, budget_tokens, sections)
@@ -146,7 +148,7 @@ def _written(place: Place, now: int, wanted: Callable[[Document], bool]) -> Line
 # --- a path --------------------------------------------------------------------------------------------------------------
 
 
-def _path(s: Summaries, path: str, now: int, verdict: Callable[[str], str]) -> Lines:
+def _path(s: Summaries, path: str, now: int, verdict: Callable[[str], str], times: Callable[[str], int] | None) -> Lines:
     concerns = "(list_contains(paths, $1) OR len(list_filter(paths, lambda p: starts_with(p, $1 || '/'))) > 0)"
     mentions = "(contains(text, $1) OR contains(title, $1))"
     failed = s.query(
@@ -155,7 +157,7 @@ def _path(s: Summaries, path: str, now: int, verdict: Callable[[str], str]) -> L
         [path],
     )
     return {
-        "failure": _failed(s, failed, now, verdict),
+        "failure": _failed(s, failed, now, verdict, times),
         "label": [_label(row, now) for row in _newest(s, "labels", "true") if row["target"] == "path" and _covers(row, path)],
         "fix": [
             _record(row, now)
@@ -201,13 +203,15 @@ def _issue(s: Summaries, issue: str, now: int) -> Lines:
 # --- a period ------------------------------------------------------------------------------------------------------------
 
 
-def _period(s: Summaries, start: int, end: int, now: int, verdict: Callable[[str], str]) -> Lines:
+def _period(
+    s: Summaries, start: int, end: int, now: int, verdict: Callable[[str], str], times: Callable[[str], int] | None
+) -> Lines:
     inside, span = "at_us BETWEEN $1 AND $2", [start, end]
     standing = _states(s, "open", "last_at", span, ASKED_MAX)
     cleared = _states(s, "cleared", "last_ok_at", span, EACH_MAX)
     changed = _issues(s, "opened_at BETWEEN $1 AND $2 OR closed_at BETWEEN $1 AND $2", span)
     return {
-        "failure": _failed(s, standing, now, verdict),
+        "failure": _failed(s, standing, now, verdict, times),
         "counts": _counts(s, span),
         "cleared": [
             f"- {_text(r['text'])} ({render.ago(r['last_ok_at'], now)}) [{render.short(r['last_ok_id'])}]" for r in cleared
@@ -274,15 +278,20 @@ def _issues(s: Summaries, where: str, values: list[Any]) -> list[Row]:
     return once(rows, lambda row: f"{row['open']} {row['title']}")
 
 
-def _failed(s: Summaries, rows: list[Row], now: int, verdict: Callable[[str], str]) -> list[str]:
+def _failed(
+    s: Summaries, rows: list[Row], now: int, verdict: Callable[[str], str], times: Callable[[str], int] | None
+) -> list[str]:
     standing = [row for row in rows if verdict(row["key"])][:EACH_MAX]
     found = s.query("SELECT * FROM remedies WHERE failure IN (SELECT unnest($1))", [[row["id"] for row in standing]])
     remedies = {row["failure"]: row for row in found}
-    return [_failure(row, remedies.get(row["id"]), now, verdict(row["key"])) for row in standing]
+    counted = {row["key"]: times(row["key"]) if times is not None else 0 for row in standing}
+    return [
+        _failure(row, remedies.get(row["id"]), now, verdict(row["key"]), counted[row["key"]] or row["streak"]) for row in standing
+    ]
 
 
-def _failure(row: Row, remedy: Row | None, now: int, said: str) -> str:
-    facts = [render.ago(row["last_at"], now), *([f"{row['streak']}x"] if row["streak"] > 1 else [])]
+def _failure(row: Row, remedy: Row | None, now: int, said: str, count: int) -> str:
+    facts = [render.ago(row["last_at"], now), *([f"{count}x"] if count > 1 else [])]
     facts += ["the gate refuses it"] if said != "warn" else []
     what = f"{row['text']} failed ({row['class'] or 'unknown'}): {row['signature'] or row['excerpt']}"
     line = f"- {_text(what)} ({', '.join(facts)}) [{render.short(row['id'])}]"

@@ -90,7 +90,8 @@ class Tools:
             from projectmem.briefing import about as brief
             from projectmem.standing import Judge
 
-            text = brief(self.place, about, now=now, nonce=nonce, verdict=Judge(self.place, state, now).verdict)
+            judge = Judge(self.place, state, now)
+            text = brief(self.place, about, now=now, nonce=nonce, verdict=judge.verdict, times=judge.times)
         return Reply.block(text or "Nothing is recorded about that.")
 
     def check(self, command: str = "", tool: str = "", input: dict[str, Any] | None = None) -> Reply:
@@ -206,9 +207,9 @@ class Tools:
         glance = Glance(self.place.home, current(self.place.home))
         try:
             with reading(self.place) as state:
-                verdict = Judge(self.place, state, now).verdict
-                found = standing_failures(glance, self.scope, now, max(1, min(limit, FAILURES_MAX)), verdict)
-                lines = [line(document, now, glance.changed_at, verdict) for document in found]
+                judge = Judge(self.place, state, now)
+                found = standing_failures(glance, self.scope, now, max(1, min(limit, FAILURES_MAX)), judge.verdict)
+                lines = [line(document, now, glance.changed_at, judge.verdict, judge.times) for document in found]
                 tried = standing_fixes(self.place, state, now)
             lines += [render.inline(fix_line(fix, now)) for fix in tried[: max(0, limit - len(lines))]]
         finally:

@@ -60,6 +60,7 @@ class Judge:
         self.state, self.now, self.policy = state, now, policy_of(state)
         self._disk = disk_of(place, state)
         self._known: dict[str, str] = {}
+        self._times: dict[str, int] = {}
 
     def verdict(self, key: str) -> str:
         """What the gate would say to the action of this key: "" for nothing, else warn, ask or deny."""
@@ -72,11 +73,17 @@ class Judge:
         """Whether the gate would say anything."""
         return bool(self.verdict(key))
 
+    def times(self, key: str) -> int:
+        """How often the action failed since it last worked, parallel calls of one batch counted once; 0 where it is not known."""
+        self.verdict(key)
+        return self._times.get(key, 0)
+
     def _verdict(self, key: str) -> str:
         from projectmem_gate import history
 
         record = history.fold(key, self.state.entries((key,)).get(key, ()), self.now)
         if record is None or record.state != "open":
             return ""
+        self._times[key] = record.streak
         decision, _, _, _ = ask(self.state, record, self._disk, self.policy, self.now)
         return "" if decision.verdict == "allow" else decision.verdict

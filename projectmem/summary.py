@@ -48,6 +48,7 @@ def session_summary(
     budget_tokens: int = BUDGET_TOKENS,
     generation: str | None = None,
     verdict: Callable[[str], str] | None = None,
+    times: Callable[[str], int] | None = None,
     known_to: str = "",
 ) -> str:
     """The block for the start of a session, at most `budget_tokens` by `render.tokens`; "" when there is nothing to say.
@@ -55,6 +56,7 @@ def session_summary(
     scope  of the reader, an empty one gets nothing;  nonce: unguessable, new for each block
     generation  folder of the recall generation to read, by default the one in use
     verdict  what the gate says to an action key, "" for nothing (standing.Judge); without it only the log is asked
+    times    how often an action failed since it last worked (standing.Judge.times), 0 for what is not known
     known_to session that goes on with all that it has read: what it was shown is left out
     """
     glance = Glance(home, generation or current(home))
@@ -63,7 +65,7 @@ def session_summary(
         found = glance.newest([type_ for type_, _ in SECTIONS if type_ != "failure"], scope, now, EACH_MAX)
         found["failure"] = [d for d in standing_failures(glance, scope, now, EACH_MAX, verdict) if now - d.at <= LATELY]
         lines = {
-            type_: [line(d, now, glance.changed_at, verdict) for d in once(_fresh(documents, shown), lambda d: d.text)]
+            type_: [line(d, now, glance.changed_at, verdict, times) for d in once(_fresh(documents, shown), lambda d: d.text)]
             for type_, documents in found.items()
         }
     finally:
@@ -79,9 +81,15 @@ def of_place(place: Place, state: Any, *, now: int, nonce: str, budget_tokens: i
 
     scope = Scope(place.project, worktree=place.worktree)
     judge = Judge(place, state, now)
-    verdict = judge.verdict
     return session_summary(
-        place.home, now=now, scope=scope, nonce=nonce, budget_tokens=budget_tokens, verdict=verdict, known_to=known_to
+        place.home,
+        now=now,
+        scope=scope,
+        nonce=nonce,
+        budget_tokens=budget_tokens,
+        verdict=judge.verdict,
+        times=judge.times,
+        known_to=known_to,
     )
 
 
@@ -113,12 +121,19 @@ def once(found: Sequence[Any], said: Callable[[Any], str]) -> list[Any]:
     return list(kept.values())
 
 
-def line(document: Document, now: int, changed_at: int, verdict: Callable[[str], str] | None = None) -> str:
+def line(
+    document: Document,
+    now: int,
+    changed_at: int,
+    verdict: Callable[[str], str] | None = None,
+    times: Callable[[str], int] | None = None,
+) -> str:
     """One record: what, when, how known, what worked instead, and its id."""
     about = [render.ago(document.at, now)]
-    if document.count > 1:
-        exact = document.count < FAILS_KEPT or document.type != "failure"
-        about.append(f"{document.count}x" if exact else f"{document.count}x or more")
+    told = times(document.key) if times is not None and document.type == "failure" else 0
+    if (count := told or document.count) > 1:
+        exact = told or count < FAILS_KEPT or document.type != "failure"
+        about.append(f"{count}x" if exact else f"{count}x or more")
     if document.type != "failure":
         about.append(document.origin or "unknown")
     elif verdict is not None:

@@ -92,8 +92,9 @@ def summary(
         if about:
             from projectmem.briefing import about as brief
 
-            verdict = Judge(place, state, now).verdict
-            text = brief(place, about, now=now, nonce=nonce, budget_tokens=budget, verdict=verdict, notices=notices)
+            judge = Judge(place, state, now)
+            verdict, times = judge.verdict, judge.times
+            text = brief(place, about, now=now, nonce=nonce, budget_tokens=budget, verdict=verdict, times=times, notices=notices)
         else:
             text = summaries.of_place(place, state, now=now, nonce=nonce, budget_tokens=budget)
     common.notices(notices)

@@ -28,8 +28,16 @@ def brief(hooked: Any, what: str = "", budget: int = 600) -> str:
     with reading(hooked.place) as state:
         if not what:
             return summary.of_place(hooked.place, state, now=hooked.now, nonce="n0", budget_tokens=budget)
-        verdict = Judge(hooked.place, state, hooked.now).verdict
-        return briefing.about(hooked.place, what, now=hooked.now, nonce="n0", budget_tokens=budget, verdict=verdict)
+        judge = Judge(hooked.place, state, hooked.now)
+        return briefing.about(
+            hooked.place,
+            what,
+            now=hooked.now,
+            nonce="n0",
+            budget_tokens=budget,
+            verdict=judge.verdict,
+            times=judge.times,
+        )
 
 
 def listed(text: str) -> set[str]:
@@ -205,3 +213,18 @@ def test_the_budget_is_held_by_the_stated_counter(hooked: Any, budget: int) -> N
 
 def test_a_project_path_outside_is_no_error(hooked: Any, tmp_path: Path) -> None:
     assert brief(hooked, str(tmp_path / "elsewhere.py")) == ""
+
+
+@pytest.mark.parametrize("what", ["", "60d", "tests/test_a.py"])
+def test_parallel_calls_of_one_batch_count_once(hooked: Any, what: str) -> None:
+    """As `failures` and `explain` count."""
+    command = "pytest tests/test_a.py"
+    both = [hooked.call(command), hooked.call(command)]
+    for call in both:
+        hooked.before(call)
+    for call in both:
+        hooked.fire("PostToolUseFailure", **call, error=ERRORS[command], is_interrupt=False, duration_ms=5000)
+    hooked.batch([(call, ERRORS[command]) for call in both])
+    hooked.run(command, ERRORS[command], "two")
+    assert "2x" in brief(hooked, what)
+    assert "3x" not in brief(hooked, what)
