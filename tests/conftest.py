@@ -9,11 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
     from projectmem.place import Place
 
 REPO = Path(__file__).resolve().parent.parent
+
+# How fast a machine is just now decides no test.
+settings.register_profile("any-machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any-machine")
 
 
 @pytest.fixture(scope="session")

@@ -152,6 +152,12 @@ def canonical(pattern: str) -> str:
     return OR.join(out)
 
 
+def as_typed(pattern: str) -> str:
+    """A command pattern that a person wrote by hand, with the spelling in which actions are written down beside it where that is
+    another: `rm -rf /srv` -> `rm -rf /srv | rm --force --recursive /srv`."""
+    return OR.join(dict.fromkeys([*pattern.split(OR), *canonical(pattern).split(OR)]))
+
+
 def _files(rest: str, generated: str) -> tuple[Clause | None, str]:
     """*Do not edit ...*: paths and globs as written, else files that are known by a name."""
     paths = [a or b for a, b in _FILE.findall(rest)]

@@ -246,6 +246,10 @@ class _Compiler:
                     self._fail(("rule", needed), "is missing", i)
             if any(r.name == fields["name"] for r in rules):
                 self._fail(("rule", "name"), f"`{fields['name']}` is used twice", i)
+            if fields["target"] == "command":
+                from projectmem_gate.clauses import as_typed  # it loads the parser
+
+                fields["pattern"] = as_typed(fields["pattern"])
             rules.append(Rule(**fields))
         return rules
 

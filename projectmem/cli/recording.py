@@ -189,6 +189,10 @@ def label(
     if effect not in ("warn", "ask", "deny"):
         raise BadInputError(f"`{effect}` is not an effect: give --effect warn, ask or deny")
     target, pattern = given[0]
+    if target == "command":
+        from projectmem_gate.clauses import as_typed
+
+        pattern = as_typed(pattern)
     data = {
         "label": label,
         "target": target,

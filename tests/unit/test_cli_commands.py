@@ -273,6 +273,8 @@ def test_a_person_pins_reviews_labels_and_accepts(run: Cli, monkeypatch: pytest.
     label = run.json("log", "--kind", "label.set")[-1]["id"]
     run("record", "label", "--clear", label)
     run("check", "--file", "price.py", "--old", "a", "--new", "b")
+    run("record", "label", "protected", "--command", "rm -rf /srv", "--effect", "ask")
+    run("check", "--command", "rm -r -f /srv", code=11)
     for wrong in (
         ("record", "label", "holy", "--path", "x"),
         ("record", "label", "fragile"),

@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from projectmem_gate import rules
+from projectmem_gate.identify import identify
 from projectmem_gate.policy import DAY, DEFAULT, HOUR, MINUTE, SECOND, Policy, PolicyError, Rule, default_text, parse
 from projectmem_gate.policy_text import parse_duration
 
@@ -55,6 +57,16 @@ review = "2027-06-01"
     assert (got.ttl_warn["build"], got.ttl_warn["test"], got.ttl_warn["network"]) == (2 * HOUR, 3 * DAY, 10 * MINUTE)
     assert (got.ttl_ask["auth"], got.cooldown["lock"], got.cooldown["network"]) == (7 * DAY, 30 * SECOND, 10 * MINUTE)
     assert got.rules == (Rule("pm", "command", "npm install", "deny", "use pnpm here", "2027-06-01"),)
+
+
+@pytest.mark.parametrize("typed", ["rm -rf /srv", "rm -fr /srv", "git push -f", "npm i", "git clean -fd | rm -rf /srv"])
+def test_a_command_written_by_hand_covers_itself(typed: str) -> None:
+    """Whatever short options it is written with: actions are kept in one spelling."""
+    (rule,) = parse(f'[[rule]]\nname = "r"\ntarget = "command"\npattern = "{typed}"\neffect = "deny"').rules
+    action = identify("Bash", {"command": typed.rpartition(" | ")[2]}, root="/r", cwd="/r")
+    assert rules.matches(rule.target, rule.pattern, action, action.parts[0])
+    other = identify("Bash", {"command": "ls -la"}, root="/r", cwd="/r")
+    assert not rules.matches(rule.target, rule.pattern, other, other.parts[0])
 
 
 ERRORS = [
