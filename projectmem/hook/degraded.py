@@ -77,6 +77,10 @@ def event(place: Place, session: str, harness: str, now: int, where: str, what: 
         note(place.home, where, "no gate.degraded event could be written", f"{type(exc).__name__}: {exc}")
 
 
+def _made(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_CREAT, 0o600)
+
+
 def first_time(home: str, session: str) -> bool:
     """Whether this session has not been told yet that something is wrong; remembers that it now is."""
     path = f"{home}/hook.told"
@@ -91,13 +95,10 @@ def first_time(home: str, session: str) -> bool:
         return False
     text = "\n".join([name, *told][:MAX_TOLD]).encode("utf-8", "replace")
     try:
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0), 0o600)
-        try:  # written over, then cut: where there is no room, what stood there is not lost
-            if os.write(fd, text) == len(text):
-                os.ftruncate(fd, len(text))
+        with open(path, "r+b", buffering=0, opener=_made) as file:  # written over, then cut: with no room nothing is lost
+            if file.write(text) == len(text):
+                file.truncate()
                 return True
-        finally:
-            os.close(fd)
     except OSError:
         pass
     try:
