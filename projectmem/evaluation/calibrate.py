@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from projectmem_projections import background, evidence, structure
-from projectmem_projections.calibration import Model
+from projectmem_projections import background, embed, evidence, structure
+from projectmem_projections.calibration import LEXICAL, Model
 from projectmem_projections.lexical import UNIT
 
 from projectmem.evaluation import fitting, labelled
@@ -26,7 +26,9 @@ WEIGHTS = {"none_sibling": 0.3}
 FLOORED_BY = ("none_near", "none_far")  # strata that the floor is put by first
 TARGET_PERMILLE = 20
 CLOSE = ("none_close", "none_sibling")  # those written against one document: of them so many may pass
-CLOSE_PERMILLE = {True: 80, False: 100}  # with vectors, by words alone
+# By the shipped table silence comes first; another embedder is chosen by who wants more answers; words find fewer.
+CLOSE_PERMILLE = {embed.MODEL: 30, LEXICAL: 100}
+CLOSE_ELSE = 80
 KEPT_PERCENT = 97  # a kind's own floor may go up as long as it keeps so many of its right answers
 NOTHING = -10_000  # score of a question that nothing came near
 PER_TENFOLD = {True: 250, False: 250}  # with vectors, by words alone: thousandths of a logit
@@ -86,9 +88,8 @@ def fit_tops(found: Sequence[Top], vectors: bool, space: str, target: int, note:
     coefficients, bias = fitting.logistic(rows, right, weights, RIDGE)
     scores = [round(1000 * float(s)) if t.features else NOTHING for s, t in zip(held, found, strict=True)]
     fitted = {name: round(1000 * float(c)) for name, c in zip(names, coefficients, strict=True)}
-    return Model(
-        space, fitted, round(1000 * bias), floors(found, scores, target, CLOSE_PERMILLE[vectors]), 0, PER_TENFOLD[vectors], note
-    ), scores
+    close = CLOSE_PERMILLE.get(space.split("/")[0], CLOSE_ELSE)
+    return Model(space, fitted, round(1000 * bias), floors(found, scores, target, close), 0, PER_TENFOLD[vectors], note), scores
 
 
 def floors(found: Sequence[Top], scores: Sequence[int], target: int, close: int) -> dict[str, int]:
