@@ -118,12 +118,7 @@ class Harness:
         }
 
     def _own_text(self, path: Path) -> str:
-        try:
-            text = path.read_bytes().decode()
-        except FileNotFoundError:
-            return ""
-        except (OSError, UnicodeDecodeError) as exc:
-            raise hook_lists.unread(path, exc) from None
+        text = hook_lists.text_of(path)
         if text and MARK not in text:
             raise SettingsError(f"{path} is there and was not written by `projectmem init`: move it away first")
         return text

@@ -29,14 +29,19 @@ def unread(path: Path, exc: OSError | UnicodeDecodeError) -> SettingsError:
     return SettingsError(f"{path} cannot be read ({why}): nothing was changed")
 
 
-def read(path: Path, *, comments: bool = False) -> tuple[Settings, str]:
-    """(settings, text); ({}, "") for no file. Raises SettingsError for anything that is no JSON object."""
+def text_of(path: Path) -> str:
+    """The file's text, "" for no file. Raises SettingsError where it cannot be read."""
     try:
-        text = path.read_bytes().decode()
+        return path.read_bytes().decode()
     except FileNotFoundError:
-        return {}, ""
+        return ""
     except (OSError, UnicodeDecodeError) as exc:
         raise unread(path, exc) from None
+
+
+def read(path: Path, *, comments: bool = False) -> tuple[Settings, str]:
+    """(settings, text); ({}, "") for no file. Raises SettingsError for anything that is no JSON object."""
+    text = text_of(path)
     if jsonc.blank(text):
         return {}, text
     try:

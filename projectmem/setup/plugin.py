@@ -72,12 +72,7 @@ def remove(folder: Path) -> bool:
 
 
 def _own_text(path: Path) -> str:
-    try:
-        text = path.read_bytes().decode()
-    except FileNotFoundError:
-        return ""
-    except (OSError, UnicodeDecodeError) as exc:
-        raise hook_lists.unread(path, exc) from None
+    text = hook_lists.text_of(path)
     if text and not _ours(path.name, text):
         raise BadInputError(f"{path} is there and was not written by projectmem: name another folder for the plugin")
     return text
