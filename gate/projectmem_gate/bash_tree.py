@@ -7,6 +7,7 @@ returns None and the command is matched verbatim.
 
 from __future__ import annotations
 
+import _thread
 import os
 import sys
 
@@ -20,6 +21,7 @@ _UNUSED = {"re": "compile", "enum": "IntEnum"}
 
 _parser: Any = None
 _tried = False
+_loading = _thread.allocate_lock()  # a thread that came second must not take a parser that is still being loaded for none
 
 
 def _extension(package: str) -> Any:
@@ -70,8 +72,9 @@ def parse(source: bytes) -> Any:
     """The root node of `source` as bash, or None where there is no parser. Never raises."""
     global _parser, _tried
     if not _tried:
-        _tried = True
-        _parser = _load()
+        with _loading:
+            if not _tried:
+                _parser, _tried = _load(), True
     if _parser is None:
         return None
     try:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from projectmem_gate import bash_tree
 from projectmem_gate.hints import raw_words
 from projectmem_gate.identify import MAX_INPUT, identify
 from projectmem_gate.model import Action
@@ -249,6 +252,31 @@ def test_no_parser_means_verbatim(monkeypatch: pytest.MonkeyPatch) -> None:
     action = sh("npm run build && npm test")
     assert not action.parsed
     assert action.key == sh("npm run build && npm test").key
+
+
+def test_a_second_thread_waits_for_the_parser_and_matches_nothing_verbatim(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A resident hook's first calls come at once: each is parsed, whoever loads the parser."""
+    begun, let, real = threading.Event(), threading.Event(), bash_tree._load
+    loads = []
+
+    def load() -> object:
+        loads.append(1)
+        begun.set()
+        assert let.wait(60)
+        return real()
+
+    monkeypatch.setattr(bash_tree, "_tried", False)
+    monkeypatch.setattr(bash_tree, "_parser", None)
+    monkeypatch.setattr(bash_tree, "_load", load)
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(bash_tree.parse, b"a && b")
+        assert begun.wait(60)
+        second = pool.submit(bash_tree.parse, b"c | d")
+        with pytest.raises(TimeoutError):  # it waits; what it must not do is to answer before there is a parser
+            second.result(0.05)
+        let.set()
+        assert [one.result().type for one in (first, second)] == ["program", "program"]
+    assert loads == [1]
 
 
 def test_loading_the_parser_leaves_no_stand_ins_behind() -> None:
