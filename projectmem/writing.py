@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 
+from projectmem_logs.errors import SpooledError
 from projectmem_logs.store import LogStore
 
 CATCH_UP_BYTES = 256 << 10
@@ -59,7 +60,8 @@ def append(
     snapshot    one that is already open; otherwise it is opened, updated and closed here
     problems    collects what a person should hear: what the log healed, and a snapshot that could not be updated. The log
                 is the truth: such a snapshot never undoes or fails an append; the next reader brings it up to date.
-    Drafts must be redacted already. Raises LogError (SpooledError when the lock stayed busy and the drafts were spooled).
+    Drafts must be redacted already. Raises LogError (SpooledError when the lock stayed busy: the drafts were spooled, and a
+    process was started that brings them in as soon as it is free).
     """
 
     def after(events: list[Event]) -> None:
@@ -74,9 +76,20 @@ def append(
         events = store.append(drafts, now=now, durability=durability, after=after)
         if problems is not None:
             problems.extend(store.notices)
+    except SpooledError:
+        from projectmem.hook import draining
+
+        draining.soon(place.home)
+        raise
     finally:
         give(store, place.home, place.project)
     return events
+
+
+def bring_in(place: Place, now: int, wait_ms: int) -> None:
+    """Write what is spooled to the log and fold it in; nothing where the lock is not free within `wait_ms`. Raises LogError."""
+    with LogStore(place.home, project=place.project, wait_ms=wait_ms) as store:
+        store.append([], now=now, after=lambda events: _fold(place.home, events, None))
 
 
 def _fold(home: str, events: list[Event], snapshot: Snapshot | None) -> None:

@@ -47,24 +47,45 @@ def put(home: str, machine: str, prepared: Sequence[Prepared], now: int) -> str:
     return path
 
 
+def own(home: str, machine: str) -> list[str]:
+    """The paths of this machine's spool files, oldest first; another machine's drain into its own stream."""
+    folder = os.path.join(home, "spool")
+    return [os.path.join(folder, name) for name in files.plain(folder, _SUFFIX) if name.startswith(machine)]
+
+
 def waiting(home: str, machine: str) -> list[tuple[str, dict[str, Any]]]:
     """This machine's spooled appends, oldest first. An empty one ({}) is in the log already: its removal was cut short. A
-    damaged file is moved to quarantine/ and left out."""
+    damaged file is moved to quarantine/ and left out. Only for who holds the lock."""
     out: list[tuple[str, dict[str, Any]]] = []
-    folder = os.path.join(home, "spool")
-    for name in files.plain(folder, _SUFFIX):
-        if not name.startswith(machine):
-            continue  # another machine's: it drains into its own stream
-        path = os.path.join(folder, name)
+    for path in own(home, machine):
         raw = files.read(path)
-        if not raw:
-            out.append((path, {}))
-        elif sha256_hex(raw[65:-1]).encode() == raw[:64]:
-            out.append((path, loads(raw[65:-1])))
+        found = _read(raw)
+        if found is not None:
+            out.append((path, found))
         else:
-            files.replace(os.path.join(home, "quarantine", name), raw)
+            files.replace(os.path.join(home, "quarantine", os.path.basename(path)), raw)
             files.remove(path)
     return out
+
+
+def drafts(home: str) -> list[dict[str, Any]]:
+    """The drafts that wait in the spool, whoever's; without the lock, so that some may be in the log by now."""
+    out: list[dict[str, Any]] = []
+    for name in files.plain(os.path.join(home, "spool"), _SUFFIX):
+        try:
+            found = _read(files.read(os.path.join(home, "spool", name)))
+        except FileNotFoundError:
+            continue
+        out += (found or {}).get("drafts", ())
+    return out
+
+
+def _read(raw: bytes) -> dict[str, Any] | None:
+    """What a spool file holds, {} for nothing, None where it is damaged."""
+    if not raw:
+        return {}
+    found: dict[str, Any] | None = loads(raw[65:-1]) if sha256_hex(raw[65:-1]).encode() == raw[:64] else None
+    return found
 
 
 def drained(spooled: dict[str, Any], last_ids: Sequence[str]) -> bool:

@@ -80,7 +80,8 @@ class LogStore:
         after: Callable[[list[Event]], None] | None = None,
         returning: bool = True,
     ) -> list[Event]:
-        """Append `drafts` in order and return every event written, those of healing and of the spool before them.
+        """Append `drafts` in order and return every event written, those of healing and of the spool before them. Without drafts
+        only those; nothing where the lock is not free.
 
         now         microseconds UTC, recorded as `ts`
         durability  "durable": one batch, on the platter when this returns, all or nothing;
@@ -106,10 +107,10 @@ class LogStore:
             prepared = [prepare(d, now) for d in drafts]
         self.notices, self.after_error = [], None
         if not self._mutex.acquire(timeout=self.wait_ms / 1000):
-            raise self._spool(prepared or [prepare(d, now) for d in drafts], now)
+            return self._spool(prepared or [prepare(d, now) for d in drafts], now)
         try:
             if not self._take():
-                raise self._spool(prepared or [prepare(d, now) for d in drafts], now)
+                return self._spool(prepared or [prepare(d, now) for d in drafts], now)
             try:
                 events = self._heal_and_drain(now)
                 if encoded:
@@ -458,9 +459,12 @@ class LogStore:
             self._path_of, self._path_is = where, os.path.join(self.home, "log", self._stream, segment)
         return self._path_is
 
-    def _spool(self, prepared: Sequence[Prepared], now: int) -> SpooledError:
+    def _spool(self, prepared: Sequence[Prepared], now: int) -> list[Event]:
+        """Keep the drafts outside the log and raise SpooledError; nothing to keep, nothing done."""
+        if not prepared:
+            return []
         path = put(self.home, self._writer.machine, prepared, now)
-        return SpooledError(
+        raise SpooledError(
             path, f"the log was locked for {self.wait_ms} ms; {len(prepared)} event(s) wait in {path} for the next append"
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from projectmem.hook.draining import waiting_calls
 from projectmem.hook.state import end_turn, kept_words, record, turn_in, turn_of
 
 TYPE_CHECKING = False
@@ -25,7 +26,7 @@ ASKED_FOR = ("auth", "network", "lock", "protected-resource")  # classes that no
 
 def finish(place: Place, state: Snapshot, payload: Payload, now: int) -> dict[str, Any] | None:
     """Record what became of the payload's calls, once each. Speaks only of failures that no earlier event could speak of."""
-    fresh, first, known = _fresh(state, payload, payload.calls, now)
+    fresh, first, known = _fresh(place, state, payload, payload.calls, now)
     said = words(state, payload)
     if not fresh:
         if first and payload.kind == "batch":  # every call failed and was told already; the turn is over all the same
@@ -42,7 +43,7 @@ def finish(place: Place, state: Snapshot, payload: Payload, now: int) -> dict[st
 
 def catch_up(place: Place, state: Snapshot, payload: Payload, now: int) -> None:
     """Record what the transcript tells of calls whose end no event told."""
-    fresh, _, known = _fresh(state, payload, payload.ended, now)
+    fresh, _, known = _fresh(place, state, payload, payload.ended, now)
     if fresh:
         _record(place, state, payload, fresh, known, now, [])
 
@@ -78,15 +79,17 @@ class Noted:
         self.moved, self.notes = moved, notes
 
 
-def _fresh(state: Snapshot, payload: Payload, calls: list[Call], now: int) -> tuple[list[Call], bool, Noted]:
+def _fresh(place: Place, state: Snapshot, payload: Payload, calls: list[Call], now: int) -> tuple[list[Call], bool, Noted]:
     """(the calls that are neither on record nor being recorded by another process (a hook registered twice), each once; whether
     no other process is told of this batch; what is on record of them)."""
     if any("match" in call for call in calls):
         from projectmem.hook.matching import found
 
         calls = found(state, payload.session, calls, now)
+    spooled = waiting_calls(place.home)  # before the state is read: in between they may come into the log
     with state.reading():
         named = {call["call"]: call for call in calls if call["call"] and not state.seen(payload.session, call["call"])}
+        named = {name: call for name, call in named.items() if (payload.session, name) not in spooled}
         # A failure is told before its batch ends: it belongs to the running turn, and only the batch ends it.
         turn = turn_in(state, payload) + (payload.kind == "batch")
         notes = {id: state.pending_get(call["session"], id) or {} for id, call in named.items()}

@@ -5,7 +5,9 @@ from __future__ import annotations
 import errno
 import json
 import os
+import sqlite3
 import subprocess
+import time
 from typing import Any
 
 import pytest
@@ -438,8 +440,54 @@ def test_a_busy_log_loses_nothing(hooked: Any) -> None:
     assert hooked.events("gate.degraded") == []
     assert hooked.log_lines()
     hooked.run("pwd")
-    assert (BUILD, "failed") in _outcomes(hooked)
+    assert _outcomes(hooked).count((BUILD, "failed")) == 1
     assert hooked.before(hooked.call(BUILD), "two") is not None
+
+
+def test_what_waits_comes_in_without_another_append(hooked: Any) -> None:
+    """A failure that found the log locked is on record as soon as it is free: no later event need write anything."""
+    from projectmem_logs import files
+
+    hooked.run("ls")
+    (lock,) = (hooked.home / "locks").glob("*[0-9a-f].lock")
+    fd = files.lock(str(lock), 1000)
+    assert fd is not None
+    call = hooked.call(BUILD)
+    try:
+        hooked.fails(call, ERROR)
+        assert list((hooked.home / "spool").glob("*.spool"))
+    finally:
+        files.unlock(fd)
+    for _ in range(600):  # a hang guard: a process has to start and to write one event
+        if not list((hooked.home / "spool").glob("*.spool")):
+            break
+        time.sleep(0.1)
+    assert _outcomes(hooked).count((BUILD, "failed")) == 1
+    assert hooked.before(hooked.call(BUILD), "two") is not None
+
+
+def test_what_waits_is_on_record_for_the_batch(hooked: Any, monkeypatch: Any) -> None:
+    """Though the state that the event left its claim in is another one by now: it is not recorded a second time."""
+    from projectmem_logs import files
+
+    from projectmem.hook import draining
+
+    monkeypatch.setattr(draining, "soon", lambda home: None)
+    hooked.run("ls")
+    (lock,) = (hooked.home / "locks").glob("*[0-9a-f].lock")
+    fd = files.lock(str(lock), 1000)
+    assert fd is not None
+    call = hooked.call(BUILD)
+    try:
+        hooked.fire("PostToolUseFailure", **call, error=ERROR, is_interrupt=False, duration_ms=9)
+    finally:
+        files.unlock(fd)
+    with sqlite3.connect(hooked.home / "projections" / "gate.sqlite") as state:
+        assert state.execute("DELETE FROM pending WHERE call LIKE '%#claim'").rowcount
+    state.close()
+    hooked.batch([(call, ERROR)])
+    hooked.run("pwd")
+    assert _outcomes(hooked).count((BUILD, "failed")) == 1
 
 
 @pytest.mark.parametrize("damage", ["torn", "emptied", "deleted", "restored"])
