@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,21 +20,21 @@ from projectmem.errors import ProjectmemError
 from projectmem.watch import Watch, build_everything
 
 NOW = 1_790_000_000_000_000
+PATIENCE = 300  # seconds until a test that hangs fails
 ACTOR = {"session": "", "agent": "", "harness": "", "model": "", "origin": "observed"}
 
 
-class Watched:
-    """A log, and a watch of it whose builds are counted."""
+class Log:
+    """A log that grows, and builds that are counted."""
 
     def __init__(self, home: Path) -> None:
-        self.home, self.said, self.builds = home, [], 0
+        self.home, self.said, self.builds = home, list[str](), 0
         init_home(str(home), NOW)
         self.store = LogStore(str(home))
         self.fails = False
-        self.watch = Watch(str(home), self._build, tell=self.said.append, quiet_s=0.05, pause_s=0.1, min_bytes=1)
-        self.thread = threading.Thread(target=self.watch.run)
 
-    def _build(self) -> str:
+    def build(self) -> str:
+        """One more."""
         self.builds += 1
         if self.fails:
             raise OSError("no space")
@@ -42,9 +44,114 @@ class Watched:
         """One event more."""
         self.store.append([{"kind": "session.ended", "at": NOW, "actor": ACTOR, "causes": [], "data": {"reason": "x"}}], now=NOW)
 
-    def until(self, builds: int, seconds: float = 15) -> bool:
+
+class Played(Watch):
+    """A watch whose time is played: each wait is the next of `script` and lasts as long as it may, or half as long when woken.
+    A number is that many events and their wake; "lost" is an event that the system told nobody of, "false" a wake for nothing."""
+
+    def __init__(self, log: Log, monkeypatch: pytest.MonkeyPatch, **bounds: Any) -> None:
+        super().__init__(str(log.home), self._build, tell=log.said.append, **{**BOUNDS, **bounds})
+        self.log, self.clock, self.script, self.built_at = log, 0.0, list[Any](), list[float]()
+        self.takes = 0.0
+        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: self.clock))
+
+    def _build(self) -> str:
+        self.built_at.append(self.clock)
+        self.clock += self.takes
+        return self.log.build()
+
+    def _wait(self, seconds: float) -> bool:
+        came = self.script.pop(0) if self.script else 0
+        for _ in range(1 if came == "lost" else 0 if came == "false" else came):
+            self.log.write()
+        woken = came not in (0, "lost")
+        self.clock += seconds / 2 if woken else seconds
+        return woken
+
+    def play(self, *script: Any) -> int:
+        """How many builds it makes of a wake and what comes then."""
+        before, self.script = self.log.builds, list(script)
+        self._settle()
+        assert not self.script
+        return self.log.builds - before
+
+
+BOUNDS: dict[str, Any] = {"quiet_s": 2.0, "pause_s": 60.0, "min_bytes": 1}
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Log:
+    """With one event."""
+    made = Log(tmp_path / "home")
+    made.write()
+    return made
+
+
+@pytest.fixture
+def played(log: Log, monkeypatch: pytest.MonkeyPatch) -> Played:
+    """A watch of it."""
+    return Played(log, monkeypatch)
+
+
+def test_a_burst_is_one_build_and_a_rest_none(played: Played) -> None:
+    """What was there is built once it is quiet, what comes while it is quiet again once more, and nothing is built of nothing."""
+    assert played.play() == 1
+    assert played.play() == 0
+    assert played.play(3, 5, 1) == 1
+    assert played.play() == 0
+
+
+def test_what_comes_during_the_pause_is_one_build_after_it(played: Played) -> None:
+    """Not more often than every `pause_s`, however much is written."""
+    assert played.play(0, 2, 0, 1) == 2
+    first, second = played.built_at
+    assert second - first >= played.pause_s
+
+
+def test_a_build_that_takes_long_is_followed_by_a_longer_pause(played: Played) -> None:
+    """At most a tenth of the time is spent on builds."""
+    played.takes = 30.0
+    assert played.play(0, 1) == 2
+    first, second = played.built_at
+    assert second - first >= 30.0 + module.SHARE * 30.0
+
+
+def test_a_wake_without_a_write_builds_nothing_and_a_lost_event_is_found(played: Played) -> None:
+    """The system's events are only a reason to look: a false one is harmless, and what came unseen is found with the next."""
+    assert played.play() == 1
+    assert played.play("false") == 0
+    assert played.play("lost") == 1
+    played.log.write()  # the queue overflowed while it slept
+    assert played.play() == 1
+
+
+def test_little_is_left_to_whoever_reads(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fewer bytes than `min_bytes` are no reason."""
+    played = Played(log, monkeypatch, min_bytes=1 << 20)
+    assert played.play(3) == 0
+
+
+def test_a_build_that_fails_is_told_and_the_next_write_tries_again(played: Played) -> None:
+    """It does not end the watch, and is not repeated without a reason."""
+    played.log.fails = True
+    assert played.play() == 1
+    assert "no space" in played.log.said[-1]
+    assert played.play("false") == 0
+    played.log.fails = False
+    assert played.play(1) == 1
+
+
+class Watched(Log):
+    """A log, and a watch of it in a thread of its own."""
+
+    def __init__(self, home: Path) -> None:
+        super().__init__(home)
+        self.watch = Watch(str(home), self.build, tell=self.said.append, quiet_s=0.05, pause_s=0.1, min_bytes=1)
+        self.thread = threading.Thread(target=self.watch.run)
+
+    def until(self, builds: int) -> bool:
         """Wait for so many builds."""
-        end = time.monotonic() + seconds
+        end = time.monotonic() + PATIENCE
         while self.builds < builds and time.monotonic() < end:
             time.sleep(0.01)
         return self.builds >= builds
@@ -52,72 +159,44 @@ class Watched:
 
 @pytest.fixture
 def watched(tmp_path: Path) -> Iterator[Watched]:
-    """Started; ended at the end."""
+    """Ended at the end."""
     made = Watched(tmp_path / "home")
-    made.write()
-    made.thread.start()
     yield made
     made.watch.stop()
-    made.thread.join(15)
+    made.thread.join(PATIENCE)
     assert not made.thread.is_alive()
 
 
 def test_what_was_there_and_what_comes_is_built(watched: Watched) -> None:
-    """Once for what was there, once for a burst, and not again while nothing is written."""
+    """The system really tells of writes."""
+    watched.write()
+    watched.thread.start()
     assert watched.until(1)
-    for _ in range(20):
+    for _ in range(3):
+        before = watched.builds
         watched.write()
-    assert watched.until(2)
-    time.sleep(0.6)
-    assert watched.builds in (2, 3), "a burst is one build, or two where it straddles a pause"
-    before = watched.builds
-    time.sleep(0.5)
-    assert watched.builds == before
+        assert watched.until(before + 1)
 
 
-def test_a_wake_without_a_write_builds_nothing_and_a_lost_event_is_found(watched: Watched, monkeypatch: Any) -> None:
-    """The system's events are only a reason to look: a false one is harmless, and what came unseen is found with the next."""
-    assert watched.until(1)
-    time.sleep(0.4)
-    for _ in range(5):
-        watched.watch.wake()
-        time.sleep(0.1)
-    assert watched.builds == 1
-    monkeypatch.setattr(watched.watch._woken, "set", lambda: None)  # the queue overflows
-    watched.write()
-    time.sleep(0.4)
-    assert watched.builds == 1
-    monkeypatch.undo()
-    watched.watch.wake()
-    assert watched.until(2)
+@pytest.mark.skipif(sys.platform != "linux", reason="counts wake-ups in /proc")
+def test_at_rest_no_thread_of_it_wakes(watched: Watched) -> None:
+    """Once what was begun is done, none of its threads runs even once within a second; an empty log is not worth a build."""
+    others = {thread.native_id for thread in threading.enumerate()}
 
+    def wakes() -> dict[Any, str]:
+        mine = [thread.native_id for thread in threading.enumerate() if thread.native_id not in others]
+        status = {id: Path(f"/proc/self/task/{id}/status").read_text() for id in mine}
+        return {id: text[text.index("voluntary_ctxt_switches") :] for id, text in status.items()}
 
-def test_a_build_that_fails_is_told_and_the_next_write_tries_again(watched: Watched) -> None:
-    """It does not end the watch, and is not repeated without a reason."""
-    assert watched.until(1)
-    watched.fails = True
-    watched.write()
-    assert watched.until(2)
-    time.sleep(0.5)
-    assert watched.builds == 2
-    assert "no space" in watched.said[-1]
-    watched.fails = False
-    watched.write()
-    assert watched.until(3)
-
-
-def test_at_rest_it_takes_no_time_of_the_processor(tmp_path: Path) -> None:
-    """A second asleep costs less than a thousandth of a second."""
-    made = Watched(tmp_path / "home")
-    made.thread.start()
-    time.sleep(0.5)
-    begun = time.process_time()
-    time.sleep(1.5)
-    spent = time.process_time() - begun
-    made.watch.stop()
-    made.thread.join(15)
-    assert spent < 0.003
-    assert made.builds == 0, "an empty log is not worth a build"
+    watched.thread.start()
+    end = time.monotonic() + PATIENCE
+    while True:
+        before = wakes()
+        time.sleep(1)
+        if len(before) > 1 and wakes() == before:
+            break
+        assert time.monotonic() < end, "it never sleeps"
+    assert watched.builds == 0
 
 
 def test_a_folder_that_cannot_be_watched_is_said(tmp_path: Path, monkeypatch: Any) -> None:
@@ -157,7 +236,7 @@ def test_beside_other_work_projections_stay_warm_and_nothing_is_said(tmp_path: P
     before = threading.active_count()
     with module.warming(str(home), quiet_s=0.05, pause_s=0.1, min_bytes=1):
         store.append([note], now=NOW)
-        end = time.monotonic() + 60
+        end = time.monotonic() + PATIENCE
         while not pointer.exists() and time.monotonic() < end:
             time.sleep(0.05)
     assert pointer.exists()
@@ -178,7 +257,7 @@ def test_a_build_that_was_begun_is_waited_for(tmp_path: Path, monkeypatch: Any) 
 
     monkeypatch.setattr(module, "build_everything", build)
     with module.warming(str(tmp_path), quiet_s=0.01, min_bytes=0):
-        assert begun.wait(60)
+        assert begun.wait(PATIENCE)
     assert ended.is_set()
 
 
