@@ -28,12 +28,13 @@ def deploy(target: str) -> str:
 
 
 @server.tool()
-async def wait(seconds: float, ctx: Context[Any, Any]) -> str:
-    """Waits, with progress."""
-    _note(f"wait {seconds}")
+async def wait(file: str, ctx: Context[Any, Any]) -> str:
+    """Waits until there is such a file, with progress."""
+    _note("wait")
     for step in range(3):
         await ctx.report_progress(step, 3)
-        await anyio.sleep(seconds / 3)
+    while not os.path.exists(file):
+        await anyio.sleep(0.01)
     return "waited"
 
 
