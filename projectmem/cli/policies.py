@@ -21,7 +21,10 @@ def register(parent: typer.Typer) -> None:
 
 @app.command(epilog=EXITS)
 def show(root: Root = "", as_json: Json = False) -> None:
-    """Show the policy in force, where it comes from, and whether the file says otherwise."""
+    """Show the policy in force and where it comes from.
+
+    And whether the file says otherwise.
+    """
     from projectmem.policies import file_state, in_force, policy_path
 
     place = common.open_place(root)

@@ -61,6 +61,7 @@ def init(
     `uninit` undoes it.
     """
     from projectmem.setup.harnesses import CLAUDE, detected
+    from projectmem.setup.hook_lists import SettingsError
     from projectmem.setup.init import changes
     from projectmem.setup.init import init as set_up
     from projectmem.setup.preview import lines, summary
@@ -71,7 +72,12 @@ def init(
     if not as_json and not harness and not detected():
         common.note("no harness was found: this sets up Claude Code; name another with --harness")
     if not as_json or dry_run:
-        found = changes(common.workdir(root), harnesses=harnesses, user=user, plugin=plugin)
+        try:
+            found = changes(common.workdir(root), harnesses=harnesses, user=user, plugin=plugin)
+        except SettingsError:
+            if not harness and len(harnesses) > 1:
+                common.note("one harness's file is in the way of all: mend that, or name the others with --harness")
+            raise
         if as_json:
             common.emit({"changes": [line for change in found for line in lines(*change)]})
         for change in [] if as_json else found:

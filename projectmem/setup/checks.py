@@ -59,7 +59,7 @@ def holders(name: str, harness: Harness, place: Place) -> list[Path]:
 
 def settings(place: Place) -> Iterator[Check]:
     """Every settings file: readable, whole, from this installation, once."""
-    anywhere = False
+    anywhere, without = False, []
     for name, harness in HARNESSES.items():
         for path in files(name, harness, place):
             yield from _problems(name, harness, path)
@@ -75,13 +75,18 @@ def settings(place: Place) -> Iterator[Check]:
         if held and name == "codex":
             yield from _trusted(harness, held)
         if not held and harness.installed():
-            yield Check("settings", NOTE, f"{harness.title} is installed, and the hooks are not in its settings", _init(name))
+            without.append((name, harness.title))
+    if anywhere and without:
+        title = ", ".join(title for _, title in without)
+        be = "is" if len(without) == 1 else "are"
+        what = f"{title} {be} installed, and the hooks are not in {'its' if len(without) == 1 else 'their'} settings"
+        yield Check("settings", NOTE, what, _init(*(name for name, _ in without)))
     if not anywhere:
         yield Check("settings", FAIL, "the hooks are in no settings file that a harness reads here", "run `projectmem init`")
 
 
-def _init(name: str) -> str:
-    return f"run `projectmem init --harness {name}`"
+def _init(*names: str) -> str:
+    return f"run `projectmem init {' '.join(f'--harness {name}' for name in names)}`"
 
 
 def _problems(name: str, harness: Harness, path: Path) -> Iterator[Check]:
@@ -183,7 +188,12 @@ def fired(place: Place) -> Iterator[Check]:
         for path in holders(name, harness, place):
             commands = {event: found[0] for event, found in harness.commands(path).items() if found}
             with Trial(commands, name) as trial:
-                for finding in trial.findings():
+                findings = list(trial.findings())
+                if len({f.detail for f in findings if not f.held}) == 1 and not any(f.held for f in findings):
+                    what = f"none of the hooks in {path} runs: {findings[0].detail}"
+                    yield Check(f"fires: {name}", FAIL, what, f"{_init(name)} again", harness.title)
+                    continue
+                for finding in findings:
                     title = f"fires: {finding.event}" if name == CLAUDE else f"fires: {name} {finding.event}"
                     remedy = "" if finding.held else f"{_init(name)} again"
                     yield Check(title, OK if finding.held else FAIL, finding.detail, remedy, harness.title)

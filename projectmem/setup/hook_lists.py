@@ -89,9 +89,17 @@ def planned(
     top: Settings | None = None,
 ) -> tuple[str, str, str]:
     """(what `add` would make of the file, the file as it is, the file without our hooks). Raises SettingsError."""
-    _, text = read(path, comments=comments)
+    data, text = read(path, comments=comments)
     base = undone(text, note["undo"]) if note and _untouched(text, note) else _without(path, text, comments)
+    if _holds(hooks_of(path, data), groups):  # however it is laid out: others, and formatters, write these files too
+        return text, text, base
     return _with(path, base, groups, comments, top or {}), text, base
+
+
+def _holds(found: dict[str, list[Any]], groups: dict[str, Group]) -> bool:
+    """Whether exactly these groups of ours are in the lists."""
+    ours = {event: [g for g in held if any(is_ours(hook) for hook in all_hooks([g]))] for event, held in found.items()}
+    return {event: held for event, held in ours.items() if held} == {event: [group] for event, group in groups.items()}
 
 
 def remove(path: Path, note: dict[str, Any] | None = None, *, comments: bool = False) -> bool:
@@ -233,8 +241,8 @@ def write_bytes(path: Path, data: bytes) -> None:
 
 
 def unlink(path: Path, note: dict[str, Any]) -> None:
-    """Delete a file that we made, and the folders that we made for it where they are empty."""
-    path.unlink()
+    """Delete a file that we made, and the folders that we made for it where they are empty. A symlink to it stays."""
+    path.resolve().unlink()
     made = [Path(folder) for folder in note.get("folders") or []]
     if note.get("folder_created"):  # as older versions noted it
         made = [path.parent]

@@ -171,6 +171,7 @@ def changes(
     start: str, *, harnesses: Iterable[str] = DEFAULT, user: bool = False, plugin: Path | None = None
 ) -> list[tuple[Path, str, str]]:
     """(file, its text, what `init` would make of it) for each file of a harness that it would change. Raises as `init` does."""
+    refuse_rival()
     chosen = known(harnesses)
     place = places.locate(start) or _outside_git(start)
     notes = _notes(place)

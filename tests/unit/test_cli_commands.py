@@ -132,6 +132,10 @@ def test_no_command_is_missing_from_this_test_or_from_the_help(capsys: pytest.Ca
     for path in PATHS:
         if len(path) == 1:
             assert f"\n  {path[0]} " in text
+    for group in {path[0] for path in PATHS if len(path) > 1}:
+        cli.run([group, "--help"])
+        text = capsys.readouterr().out
+        assert "..." not in text.split("Commands:")[1].split("Exit code")[0], group
 
 
 @pytest.mark.parametrize("args", READING, ids=" ".join)

@@ -197,3 +197,20 @@ def test_an_erasure_that_was_not_finished_is_found(repo: Path, plan: str, said: 
     """Its plan can be read or not: either way somebody has to do something."""
     (repo / ".git" / "projectmem" / "erasure.json").write_text(plan)
     assert said in _failed(_examined(repo, fire=False))
+
+
+def test_hooks_of_an_interpreter_that_is_gone_are_one_finding(repo: Path) -> None:
+    """After an upgrade no hook starts: that is said once, with the reason, and not for each event."""
+    _change(repo, lambda data: data.update(json.loads(json.dumps(data).replace("exec /", "exec /gone/"))))
+    checks = [check for check in _examined(repo) if check.name.startswith("fires")]
+    assert [check.status for check in checks] == [doctor.FAIL]
+    assert "none of the hooks" in checks[0].detail and "not found" in checks[0].detail
+
+
+def test_harnesses_without_hooks_are_one_note(repo: Path, tmp_path: Path) -> None:
+    """Whoever has eleven harnesses and uses one here reads one line about the others."""
+    for folder in (".codex", ".gemini"):
+        (tmp_path / "home" / folder).mkdir(parents=True)
+    (found,) = [check for check in _examined(repo, fire=False) if "installed, and the hooks" in check.detail]
+    assert "Codex CLI, Gemini CLI" in found.detail and "are installed" in found.detail
+    assert "--harness codex --harness gemini" in found.remedy

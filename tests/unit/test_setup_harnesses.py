@@ -155,6 +155,59 @@ def test_doctor_fires_every_registered_hook(repo: Path, name: str) -> None:
     assert fired == set(HARNESSES[name].commands(repo / HARNESSES[name].project))
 
 
+LAID_OUT = (PLAIN, '{"hooks":{}}', '{"hooks": {}, "other": [1, 2]}\n')
+
+
+@pytest.mark.parametrize("text", LAID_OUT)
+@pytest.mark.parametrize("name", SHARED)
+def test_hooks_are_ours_however_the_file_is_laid_out(repo: Path, name: str, text: str) -> None:
+    """A formatter, or the harness itself, writes the file anew: doctor calls that no other installation, and init leaves it."""
+    path = repo / HARNESSES[name].project
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    _init(repo, name)
+
+    def stale() -> list[str]:
+        return [c.detail for c in doctor.examine(str(repo), now=NOW, fire=False) if "another installation" in c.detail]
+
+    assert stale() == []
+    path.write_text(json.dumps(json.loads(path.read_text()), indent=7))
+    again = path.read_bytes()
+    assert stale() == []
+    _init(repo, name)
+    assert path.read_bytes() == again
+    setup.uninit(str(repo))
+    assert json.loads(path.read_text()).get("hooks", {}) == {
+        event: groups for event, groups in json.loads(text)["hooks"].items() if groups or event == "Notification"
+    }
+
+
+def test_a_symlink_to_no_file_is_one_again_after_uninit(repo: Path, tmp_path: Path) -> None:
+    """Settings that are kept elsewhere: what init made is taken away there, and the link stays."""
+    path = repo / HARNESSES["claude-code"].project
+    path.parent.mkdir(parents=True)
+    path.symlink_to(tmp_path / "elsewhere.json")
+    _init(repo, "claude-code")
+    assert (tmp_path / "elsewhere.json").is_file()
+    setup.uninit(str(repo))
+    assert path.is_symlink()
+    assert not (tmp_path / "elsewhere.json").exists()
+
+
+def test_one_harness_in_the_way_of_all_is_said_to_be_one(
+    repo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is made, and the way on is named."""
+    for folder in (".claude", ".cline"):
+        (tmp_path / "home" / folder).mkdir(parents=True)
+    (repo / ".cline" / "hooks").mkdir(parents=True)
+    (repo / ".cline" / "hooks" / "PreToolUse").write_text("#!/bin/sh\n")
+    assert run(["init", "--root", str(repo)]) == 3
+    said = capsys.readouterr().err
+    assert "name the others with --harness" in said and "move it away first" in said
+    assert not (repo / ".claude").exists()
+
+
 @pytest.mark.parametrize("name", OTHERS)
 def test_doctor_hears_a_hook_that_does_nothing(repo: Path, name: str) -> None:
     """A command that runs and says nothing is not a gate."""

@@ -162,6 +162,8 @@ def test_the_unrelated_distribution_is_refused(repo: Path, monkeypatch: pytest.M
     monkeypatch.setattr(setup.metadata, "distribution", found)
     with pytest.raises(ProjectmemError, match=r"projectmem` 9\.9"):
         setup.init(str(repo), now=NOW)
+    with pytest.raises(ProjectmemError, match=r"projectmem` 9\.9"):
+        setup.changes(str(repo))  # no list of changes before the refusal
     assert find(str(repo), {}) is None
 
 
