@@ -112,8 +112,8 @@ def test_a_refused_call_never_reaches_the_server(shop: Shop) -> None:
 
 
 def test_progress_and_parallel_calls_pass_while_others_run(shop: Shop, tmp_path: Path) -> None:
-    """Nothing waits for a slow call, which ends once all others have their answers and its progress has come; each outcome is of its
-    own call."""
+    """Nothing waits for a slow call, which ends once all others have their answers and its progress has come; each outcome is of
+    its own call."""
     seen: list[float] = []
     others_done = tmp_path / "others-done"
 

@@ -11,7 +11,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from projectmem.setup import init as setup
 from projectmem.setup.claude_settings import registered
 from projectmem.setup.command import words_of
 
+PATIENCE = 300  # seconds until a test that hangs fails
 ERROR = "Exit code 2\nsrc/app.ts(3,5): error TS2304: Cannot find name 'x'.\nnpm error code 2"
 
 
@@ -37,7 +38,7 @@ class Client:
         """(status, body)."""
         raw = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
         wanted = {"Authorization": f"Bearer {self.settings.token}", **{k.replace("_", "-"): v for k, v in headers.items()}}
-        connection = http.client.HTTPConnection("127.0.0.1", self.settings.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", self.settings.port, timeout=PATIENCE)
         try:
             connection.request(method, path or f"{settings.BASE}/claude-code/{event}", raw, wanted)
             answer = connection.getresponse()
@@ -60,10 +61,10 @@ def server(hooked: Any) -> Iterator[run.Server]:
     ready = threading.Event()
     thread = threading.Thread(target=made.run, args=(lambda _: ready.set(),))
     thread.start()
-    assert ready.wait(10)
+    assert ready.wait(PATIENCE)
     yield made
     made.end("the test is over")
-    thread.join(10)
+    thread.join(PATIENCE)
     assert not thread.is_alive()
 
 
@@ -144,7 +145,7 @@ def test_a_request_is_read_as_it_is_written_or_refused(client: Client, head: str
     """Headers in any case; what two readers may understand differently is refused."""
     port = client.settings.port
     given = {"path": f"{settings.BASE}/claude-code/SessionEnd", "host": f"127.0.0.1:{port}", "long": "y" * 70_000}
-    with socket.create_connection(("127.0.0.1", port), timeout=30) as raw:
+    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as raw:
         raw.sendall(head.format(**given, token=f"Bearer {client.settings.token}").encode())
         assert raw.recv(100).split(b" ")[1] == status
 
@@ -205,11 +206,12 @@ def test_one_server_and_its_marks(hooked: Any, server: run.Server) -> None:
         settings.read(str(hooked.home))
 
 
-def _ends(home: Path, **options: Any) -> str:
+def _ends(home: Path, then: Callable[[], object] = bool, **options: Any) -> str:
+    """Why a server that is started now ends; `then` is done once it serves."""
     made = run.Server(str(home), **options)
-    late = threading.Timer(30, lambda: made.end("it stayed behind"))
+    late = threading.Timer(PATIENCE, lambda: made.end("it stayed behind"))
     late.start()
-    why = made.run()
+    why = made.run(lambda _: then())
     late.cancel()
     assert alive.server(str(home)) == 0
     assert not (home / "serve.alive").exists()
@@ -226,7 +228,7 @@ def test_a_server_that_fails_gives_way_to_the_command(
 
     monkeypatch.setattr("projectmem.hook.entry.respond", broken)
     assert client.post("PreToolUse", hooked.payload("PreToolUse", **hooked.call("ls")))[0] == 500
-    until = time.monotonic() + 20
+    until = time.monotonic() + PATIENCE
     while alive.server(str(hooked.home)) and time.monotonic() < until:
         time.sleep(0.02)
     assert not alive.server(str(hooked.home))
@@ -238,13 +240,9 @@ def test_no_server_stays_behind(hooked: Any, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(run, "TICK_S", 0.02)
     monkeypatch.setattr(run, "ORPHAN_IDLE_S", 0.1)
     assert "nobody has asked" in _ends(hooked.home, idle_s=0.1)
-    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(0.3)"])
-    reaper = threading.Thread(target=child.wait)
-    reaper.start()
-    assert "is gone" in _ends(hooked.home, parent=child.pid)
-    reaper.join()
-    threading.Timer(0.3, lambda: Path(settings.path(str(hooked.home))).unlink()).start()
-    assert "settings are gone" in _ends(hooked.home)
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    assert "is gone" in _ends(hooked.home, lambda: child.communicate(b"\n"), parent=child.pid)
+    assert "settings are gone" in _ends(hooked.home, Path(settings.path(str(hooked.home))).unlink)
 
 
 def _guarded(hooked: Any, event: str, **fields: Any) -> bytes:
@@ -255,7 +253,7 @@ def _guarded(hooked: Any, event: str, **fields: Any) -> bytes:
         input=json.dumps(hooked.payload(event, **fields)).encode(),
         capture_output=True,
         check=True,
-        timeout=60,
+        timeout=PATIENCE,
         env={"PATH": "/usr/bin:/bin"},
     )
     assert done.stderr == b""
@@ -302,15 +300,15 @@ def test_a_session_starts_the_server_it_was_set_up_for(hooked: Any, monkeypatch:
     settings.make(str(hooked.home))
     monkeypatch.setenv("CLAUDE_PID", str(os.getpid()))
     hooked.fire("SessionStart", "two", source="startup")
-    until = time.monotonic() + 20
+    until = time.monotonic() + PATIENCE
     while not (pid := alive.server(str(hooked.home))) and time.monotonic() < until:
         time.sleep(0.05)
     assert pid not in (0, os.getpid())
     Path(settings.path(str(hooked.home))).unlink()
-    while not hooked.log_lines() and time.monotonic() < until:
+    while "settings are gone" not in "\n".join(hooked.log_lines()):
+        assert time.monotonic() < until, hooked.log_lines()
         time.sleep(0.05)
     assert not alive.server(str(hooked.home))
-    assert "settings are gone" in "\n".join(hooked.log_lines())
 
 
 def test_what_recall_has_read_is_kept_and_followed(hooked: Any, client: Client) -> None:
