@@ -10,6 +10,7 @@ import pytest
 
 from projectmem.setup import trial_payloads
 from projectmem.setup.command import interpreter, package_folders
+from tests.patience import PATIENCE
 
 OURS = ("projectmem", "projectmem_gate", "projectmem_logs", "projectmem_projections", "tree_sitter", "tree_sitter_bash")
 # Of the standard library, besides what the bare interpreter has. `import json` alone, the floor the hook is measured against,
@@ -39,7 +40,7 @@ def _loaded(event: str, payload: dict[str, Any], harness: str = "claude-code") -
         input=json.dumps(payload).encode(),
         capture_output=True,
         check=True,
-        timeout=60,
+        timeout=PATIENCE,
     )
     return set(done.stderr.decode().split())
 
@@ -86,7 +87,7 @@ def test_the_off_switch_costs_no_more_than_the_interpreter(hooked: Any) -> None:
         input=b"{}",
         capture_output=True,
         check=True,
-        timeout=60,
+        timeout=PATIENCE,
         env={"PROJECTMEM_GATE": "off"},
     )
     loaded = set(done.stderr.decode().split())

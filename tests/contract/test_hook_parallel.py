@@ -7,6 +7,7 @@ import subprocess
 from typing import Any
 
 from projectmem.setup.command import hook_args, interpreter
+from tests.patience import PATIENCE
 
 PROCESSES = 12
 ERROR = "Exit code 2\nerror: no\nnpm error code 2"
@@ -23,7 +24,7 @@ def _all_at_once(hooked: Any, event: str, payloads: list[dict[str, Any]]) -> lis
         process.stdin.close()
         process.stdin = None
         running.append(process)
-    done = [(*process.communicate(timeout=60), process.returncode) for process in running]
+    done = [(*process.communicate(timeout=PATIENCE), process.returncode) for process in running]
     assert [(err, code) for _, err, code in done] == [(b"", 0)] * len(done)
     return [out for out, _, _ in done]
 

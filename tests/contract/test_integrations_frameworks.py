@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 
+from tests.patience import PATIENCE
+
 REPO = Path(__file__).resolve().parents[2]
 README = REPO / "projectmem" / "integrations" / "README.md"
 DRIVERS = Path(__file__).with_name("frameworks")
@@ -96,7 +98,7 @@ class Framework:
             env={**ENV, "HOME": str(self.folder), "PYTHONPATH": os.pathsep.join([str(DRIVERS), *SOURCES])},
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=PATIENCE,
             check=False,
         )
         assert done.returncode == 0, done.stderr

@@ -13,8 +13,9 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp.shared.exceptions import MCPError
 
+from tests.patience import PATIENCE
+
 pytestmark = pytest.mark.slow
-PATIENCE = 300  # seconds until a test that hangs fails
 WRONG = "Error executing tool deploy: 401 Unauthorized: the token for broken is invalid"
 SERVER = Path(__file__).with_name("proxied_server.py")
 

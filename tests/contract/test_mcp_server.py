@@ -22,6 +22,7 @@ from projectmem_logs.store import init_home
 from projectmem import mcp_server, mcp_wire
 from projectmem.installed import version
 from projectmem.place import Place
+from tests.patience import PATIENCE
 
 NOW = 1_800_000_000_000_000
 REPO = Path(__file__).resolve().parents[2]
@@ -338,7 +339,7 @@ def served(place: Place, lines: list[bytes], prepare: str = "") -> list[dict[str
         input=b"\n".join([hello, ready, *lines, last]) + b"\n",
         capture_output=True,
         env=ENV,
-        timeout=120,
+        timeout=PATIENCE,
         check=True,
     )
     answers = [json.loads(line) for line in done.stdout.splitlines()]

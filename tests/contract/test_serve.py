@@ -23,8 +23,8 @@ from projectmem.serve import alive, kept, run, settings
 from projectmem.setup import init as setup
 from projectmem.setup.claude_settings import registered
 from projectmem.setup.command import words_of
+from tests.patience import PATIENCE
 
-PATIENCE = 300  # seconds until a test that hangs fails
 ERROR = "Exit code 2\nsrc/app.ts(3,5): error TS2304: Cannot find name 'x'.\nnpm error code 2"
 
 

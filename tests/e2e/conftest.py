@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from tests.patience import PATIENCE
+
 DRIVER = Path(__file__).with_name("client_driver.py")
 ENTER = 'ip link set lo up 2>/dev/null; exec "$@"'
 
@@ -83,7 +85,7 @@ class World:
         }
         spec.write_text(json.dumps({**fields, "steps": listed, **more}))
         argv = [*_namespace(), sys.executable, str(DRIVER), str(spec)]
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=240, check=False)
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=PATIENCE, check=False)
         assert done.returncode == 0, done.stderr
         result = json.loads(done.stdout)
         assert result["returncode"] == 0, result

@@ -15,6 +15,8 @@ from pathlib import Path
 import pytest
 from projectmem_logs.store import LogStore, init_home
 
+from tests.patience import PATIENCE
+
 PROJECTMEM = [sys.executable, "-m", "projectmem"]
 HEAVY = ("duckdb", "faiss", "numpy", "mcp", "pydantic", "asyncio", "rich", "watchdog")
 
@@ -23,7 +25,7 @@ def run(*args: str, root: Path, **more: str) -> subprocess.CompletedProcess[str]
     """One command in `root`, without a terminal and without marks of a harness."""
     env = {"PATH": os.environ["PATH"], "HOME": str(root), "LANG": "C.UTF-8", **more}
     return subprocess.run(
-        [*PROJECTMEM, *args], cwd=root, env=env, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL
+        [*PROJECTMEM, *args], cwd=root, env=env, capture_output=True, text=True, timeout=PATIENCE, stdin=subprocess.DEVNULL
     )
 
 
@@ -48,7 +50,7 @@ def test_help_starts_fast_and_loads_nothing_heavy(tmp_path: Path) -> None:
         took.append(time.perf_counter() - begun)
         assert done.returncode == 0
     assert min(took) < 0.5, took
-    loaded = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, timeout=60, check=True)
+    loaded = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, timeout=PATIENCE, check=True)
     assert loaded.stdout.rstrip().endswith("[]"), loaded.stdout[-200:]
 
 
@@ -61,7 +63,7 @@ def test_hook_imports_no_command_line(tmp_path: Path) -> None:
         "except SystemExit as e: print('code', e.code, 'typer' in sys.modules, file=sys.stderr)"
     )
     done = subprocess.run(
-        [sys.executable, "-c", probe], input="not json", capture_output=True, text=True, timeout=60, cwd=tmp_path
+        [sys.executable, "-c", probe], input="not json", capture_output=True, text=True, timeout=PATIENCE, cwd=tmp_path
     )
     assert done.stdout == ""
     assert done.stderr.strip() == "code 0 False"
@@ -75,7 +77,7 @@ def test_a_closed_pipe_is_quiet(root: Path) -> None:
         cwd=root,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
     )
     assert reader.stdout.count("\n") == 1
     assert reader.stderr == ""
@@ -111,7 +113,7 @@ def test_interrupt_exits_130_without_a_traceback(root: Path) -> None:
         assert "note.recorded" in child.stdout.readline()
         time.sleep(0.3)
         child.send_signal(signal.SIGINT)
-        _, err = child.communicate(timeout=30)
+        _, err = child.communicate(timeout=PATIENCE)
         assert child.returncode == 130
         assert "Traceback" not in err
 
@@ -138,7 +140,7 @@ def test_completion_completes_commands(tmp_path: Path) -> None:
     """What bash asks for."""
     script = Path(sys.executable).with_name("projectmem")
     env = {"PATH": os.environ["PATH"], "_PROJECTMEM_COMPLETE": "complete_bash", "COMP_WORDS": "projectmem fai", "COMP_CWORD": "1"}
-    done = subprocess.run([str(script)], env=env, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([str(script)], env=env, cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE)
     assert done.stdout.split() == ["failures"]
 
 
@@ -161,7 +163,7 @@ def on_terminal(*args: str, root: Path, **more: str) -> tuple[int, str]:
             break
         shown += chunk
     os.close(master)
-    return child.wait(timeout=30), shown.decode()
+    return child.wait(timeout=PATIENCE), shown.decode()
 
 
 @needs_terminal
@@ -193,7 +195,12 @@ def test_closed_streams_do_not_crash_it(root: Path) -> None:
     """Without stdin, stdout or stderr at all."""
     for closed in ("<&-", ">&-", "2>&-"):
         done = subprocess.run(
-            f"{sys.executable} -m projectmem log -n 1 {closed}", shell=True, cwd=root, capture_output=True, text=True, timeout=60
+            f"{sys.executable} -m projectmem log -n 1 {closed}",
+            shell=True,
+            cwd=root,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
         )
         assert "Traceback" not in done.stderr and done.returncode == 0, (closed, done.stderr)
 
@@ -202,7 +209,7 @@ def test_closed_streams_do_not_crash_it(root: Path) -> None:
 def test_a_closed_stdout_is_no_bug(root: Path, command: str) -> None:
     """Each does its work; the answer goes nowhere, nor into a file that was opened meanwhile."""
     line = f"{sys.executable} -m projectmem {command} >&-"
-    done = subprocess.run(line, shell=True, cwd=root, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(line, shell=True, cwd=root, capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode in (0, 1) and "bug" not in done.stderr and "Traceback" not in done.stderr, done.stderr
 
 

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from tests.patience import PATIENCE
+
 
 class Project:
     """A git repository with a HOME of its own."""
@@ -26,7 +28,7 @@ class Project:
     def run(self, *args: str, input: str = "", code: int = 0) -> str:
         """Run one command; expect this exit code and no traceback; return stdout."""
         argv = [sys.executable, "-m", "projectmem", *args]
-        done = subprocess.run(argv, cwd=self.repo, env=self.env, input=input, capture_output=True, text=True, timeout=120)
+        done = subprocess.run(argv, cwd=self.repo, env=self.env, input=input, capture_output=True, text=True, timeout=PATIENCE)
         assert done.returncode == code, f"{args}: {done.stdout}{done.stderr}"
         assert "Traceback" not in done.stderr, done.stderr
         return done.stdout

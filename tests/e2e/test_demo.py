@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE
+
 LINES_MAX, WIDTH_MAX = 40, 100
 
 
@@ -18,7 +20,7 @@ def demo(tmp_path: Path, *args: str, **more: str) -> subprocess.CompletedProcess
         (tmp_path / name).mkdir(exist_ok=True)
     env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path / "home"), "TMPDIR": str(tmp_path / "tmp"), **more}
     argv = [sys.executable, "-m", "projectmem", "demo", *args]
-    return subprocess.run(argv, cwd=tmp_path / "cwd", env=env, capture_output=True, text=True, timeout=120)
+    return subprocess.run(argv, cwd=tmp_path / "cwd", env=env, capture_output=True, text=True, timeout=PATIENCE)
 
 
 def test_the_demo_shows_the_main_job_in_one_screen(tmp_path: Path) -> None:
@@ -64,7 +66,7 @@ def test_keep_leaves_a_repository_to_look_around_in(tmp_path: Path) -> None:
     assert str(repo) in done.stdout
     for args in (["failures", "--all"], ["log"], ["stats"], ["replay", "--verify"], ["verify"]):
         argv = [sys.executable, "-m", "projectmem", *args, "--root", str(repo)]
-        found = subprocess.run(argv, capture_output=True, text=True, timeout=60)
+        found = subprocess.run(argv, capture_output=True, text=True, timeout=PATIENCE)
         assert found.returncode == 0, found.stdout + found.stderr
         assert "build.py" in found.stdout or args[0] in ("stats", "replay", "verify")
 

@@ -16,6 +16,8 @@ import pytest
 from mcp import Client, StdioServerParameters
 from projectmem_logs.store import init_home
 
+from tests.patience import PATIENCE
+
 REPO = Path(__file__).resolve().parents[2]
 
 
@@ -81,7 +83,9 @@ def test_the_inspector_reads_and_calls_everything(command: StdioServerParameters
         server = [command.command, *command.args]
         settings = ["-e", f"PROJECTMEM_GATE_HOME={home}", "-e", f"PYTHONPATH={os.pathsep.join(sys.path)}"]
         env = {**os.environ, "HOME": str(tmp_path)}
-        done = subprocess.run([path, "--cli", *server, *settings, *args], capture_output=True, text=True, timeout=120, env=env)
+        done = subprocess.run(
+            [path, "--cli", *server, *settings, *args], capture_output=True, text=True, timeout=PATIENCE, env=env
+        )
         assert done.stdout.strip(), done.stderr
         return json.loads(done.stdout)
 

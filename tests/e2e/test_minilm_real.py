@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from projectmem_projections import calibrations, minilm, recollection, searching
 
+from tests.patience import PATIENCE
+
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(
@@ -30,7 +32,7 @@ def run(*args: str, root: Path) -> str:
     """What one command prints in `root`; it must succeed."""
     env = {"PATH": os.environ["PATH"], "HOME": str(root), "LANG": "C.UTF-8", "PYTHONPATH": os.environ.get("PYTHONPATH", "")}
     command = [sys.executable, "-m", "projectmem", *args]
-    done = subprocess.run(command, cwd=root, env=env, capture_output=True, text=True, timeout=240, stdin=subprocess.DEVNULL)
+    done = subprocess.run(command, cwd=root, env=env, capture_output=True, text=True, timeout=PATIENCE, stdin=subprocess.DEVNULL)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

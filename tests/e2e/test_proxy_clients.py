@@ -15,6 +15,7 @@ import pytest
 
 from projectmem.setup import wrapping
 from projectmem.setup.init import init
+from tests.patience import PATIENCE
 
 pytestmark = [pytest.mark.client, pytest.mark.xdist_group("client")]
 
@@ -69,7 +70,7 @@ def test_the_inspector_sees_the_server_behind_the_proxy(tmp_path: Path) -> None:
         server = [sys.executable, "-m", "projectmem", "proxy", "--root", str(tmp_path / "repo"), "--name", "shop", "--"]
         settings = ["-e", f"PROXIED_CALLS={tmp_path / 'calls'}", "-e", f"PYTHONPATH={os.pathsep.join(sys.path)}"]
         argv = [str(path), "--cli", *server, sys.executable, str(SERVER), *settings, *args]
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=120, env={**os.environ, "HOME": str(tmp_path)})
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=PATIENCE, env={**os.environ, "HOME": str(tmp_path)})
         assert done.stdout.strip(), done.stderr
         return json.loads(done.stdout)
 

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from projectmem import place
+from tests.patience import PATIENCE
 
 REPO = Path(__file__).resolve().parents[2]
 NOTE_ID, FAILURE_ID = "5f0c29d1b7aa", "01a22cad-e24a-7662"
@@ -79,7 +80,14 @@ def run(tmp_path: Path) -> Iterator[Run]:
     def act(command: str, typed: str | None = None) -> tuple[int, list[str]]:
         shell = ["sh", "-c", command if typed is None else f"printf %s {shlex.quote(typed)} | {command}"]
         done = subprocess.run(
-            shell, cwd=repo, env=env, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, timeout=120
+            shell,
+            cwd=repo,
+            env=env,
+            stdin=theirs,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            check=False,
+            timeout=PATIENCE,
         )
         return done.returncode, done.stdout.decode().splitlines()
 

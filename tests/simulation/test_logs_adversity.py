@@ -21,6 +21,8 @@ from projectmem_logs.reader import read_events
 from projectmem_logs.store import LogStore, init_home
 from projectmem_logs.verify import verify
 
+from tests.patience import PATIENCE
+
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals, limits and permissions of POSIX")
 NOW = 1_800_000_000_000_000
 HOUR = 3_600_000_000
@@ -70,7 +72,7 @@ for i in range(60):
 
 def test_a_full_disk_keeps_what_was_acknowledged_and_says_so(home: str) -> None:
     """RLIMIT_FSIZE stands for a full disk: appends fail with a clear message, leave nothing half done, and go on later."""
-    out, err = python(FULL, home).communicate(timeout=60)
+    out, err = python(FULL, home).communicate(timeout=PATIENCE)
     assert not err, err
     kept = [line.split()[1] for line in out.splitlines() if line.startswith("kept")]
     lost = [line for line in out.splitlines() if line.startswith("lost")]
@@ -116,7 +118,7 @@ def test_a_read_only_folder_is_one_clear_error(public: Path) -> None:
     LogStore(home).append([note("before")], now=NOW)
     for p in [public / "home", *(public / "home").rglob("*")]:
         p.chmod(0o555 if p.is_dir() else 0o444)
-    out, err = python(DENIED, home).communicate(timeout=60)
+    out, err = python(DENIED, home).communicate(timeout=PATIENCE)
     assert out.startswith("AppendError") and "Permission denied" in out and "not kept" in out, (out, err)
     assert texts(home) == ["before"]
 

@@ -11,6 +11,7 @@ import pytest
 from projectmem_logs.store import init_home
 from projectmem_projections import generations, glance, parity, published, rebuild, recollection
 
+from tests.patience import PATIENCE
 from tests.simulation.projection_drafts import NOW, action, event, write
 
 REBUILD = "import sys; from projectmem_projections import rebuild; found = rebuild.rebuild(sys.argv[1]); print(found['events'])"
@@ -32,7 +33,7 @@ def test_builders_and_readers_at_once_all_end_well(tmp_path: Path) -> None:
         for program in (REBUILD, REBUILD, READ, REBUILD, READ)
     ]
     for process in started:
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=PATIENCE)
         assert process.returncode == 0, err
         assert out.strip() == "420"
     assert all(not one.differs for one in parity.compare(home))

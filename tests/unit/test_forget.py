@@ -23,6 +23,7 @@ from projectmem_projections.snapshot import Snapshot
 from projectmem import caller, place
 from projectmem.cli import app as cli
 from projectmem.hook import entry
+from tests.patience import PATIENCE
 
 SECRET = 'Kilimanjaro "4711" expedition'
 USAGE, COULD_NOT = 2, 3
@@ -439,7 +440,7 @@ def test_writers_go_on_while_it_is_erased(world: World) -> None:
     for i in range(3):
         world("record", "note", f"again {i} {SECRET}")
         world("forget", "--text", SECRET, "--yes")
-    counts = [int(w.communicate(timeout=60)[0]) for w in writers]
+    counts = [int(w.communicate(timeout=PATIENCE)[0]) for w in writers]
     assert world.holding() == [] and verify(str(world.home)).ok and min(counts) > 0
     told = {f"w{i}-{n}" for i, count in enumerate(counts) for n in range(count)}
     assert told == {e["data"]["text"] for e in world.events() if "data" in e and e["data"].get("text", "").startswith("w")}

@@ -12,6 +12,7 @@ import pytest
 from projectmem.errors import NotFoundError
 from projectmem.setup import jsonc, wrapping
 from projectmem.setup.hook_lists import SettingsError
+from tests.patience import PATIENCE
 
 FILES = {
     "plain": '{\n  "mcpServers": {\n    "a": {\n      "command": "npx",\n      "args": ["-y"],\n      "env": {}\n    }\n  }\n}\n',
@@ -78,11 +79,11 @@ def test_the_wrapped_command_starts_the_server(tmp_path: Path) -> None:
     file.write_text(json.dumps({"mcpServers": {"a": {"command": sys.executable, "args": ["-c", program]}}}))
     wrapping.wrap(file)
     started = json.loads(file.read_text())["mcpServers"]["a"]
-    done = subprocess.run([started["command"], *started["args"]], input=b'{"a": 1.0}\r\n', capture_output=True, timeout=60)
+    done = subprocess.run([started["command"], *started["args"]], input=b'{"a": 1.0}\r\n', capture_output=True, timeout=PATIENCE)
     assert (done.stdout, done.stderr, done.returncode) == (b'{"a": 1.0}\r\n', b"hm", 5)
     file.write_text(json.dumps({"mcpServers": {"a": {"command": str(tmp_path / "gone")}}}))
     wrapping.wrap(file)
     started = json.loads(file.read_text())["mcpServers"]["a"]
-    done = subprocess.run([started["command"], *started["args"]], input=b"", capture_output=True, timeout=60)
+    done = subprocess.run([started["command"], *started["args"]], input=b"", capture_output=True, timeout=PATIENCE)
     assert done.returncode == 3
     assert b"cannot be started" in done.stderr

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 
 from projectmem.setup.command import interpreter, package_folders
+from tests.patience import PATIENCE
 
 PROGRAM = """
 import sys
@@ -28,5 +29,7 @@ assert whole.connect(":memory:").execute("SELECT 1").fetchone() == (1,)
 def test_the_c_module_works_without_functools() -> None:
     """In a bare interpreter: many statements, and the real functools and sqlite3 afterwards."""
     program = PROGRAM.format(folders=package_folders())
-    done = subprocess.run([interpreter(), "-I", "-S", "-c", program], capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(
+        [interpreter(), "-I", "-S", "-c", program], capture_output=True, text=True, check=False, timeout=PATIENCE
+    )
     assert done.returncode == 0, done.stderr

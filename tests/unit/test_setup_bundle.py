@@ -12,12 +12,15 @@ import pytest
 from projectmem.hook.bundled import Bundle
 from projectmem.setup import bundle, compiled
 from projectmem.setup.command import interpreter, loader, package_folders
+from tests.patience import PATIENCE
 
 LOADED_BY = "import sys, projectmem.hook.pipeline as p; print(type(p.__loader__).__name__, p.__file__)"
 
 
 def _run(program: str) -> str:
-    done = subprocess.run([interpreter(), "-I", "-S", "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(
+        [interpreter(), "-I", "-S", "-c", program], capture_output=True, text=True, check=True, timeout=PATIENCE
+    )
     assert done.stderr == ""
     return done.stdout.strip()
 

@@ -18,9 +18,9 @@ from projectmem_projections import generations
 from projectmem import watch as module
 from projectmem.errors import ProjectmemError
 from projectmem.watch import Watch, build_everything
+from tests.patience import PATIENCE
 
 NOW = 1_790_000_000_000_000
-PATIENCE = 300  # seconds until a test that hangs fails
 ACTOR = {"session": "", "agent": "", "harness": "", "model": "", "origin": "observed"}
 
 
