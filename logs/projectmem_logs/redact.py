@@ -114,12 +114,21 @@ class Redactor:
         return obj
 
     def _dict(self, obj: dict[Any, Any]) -> dict[Any, Any]:
-        out = {self.text(k) if type(k) is str else k: self._member(k, v) for k, v in obj.items()}
+        out = {self._key(k) if type(k) is str else k: self._member(k, v) for k, v in obj.items()}
         if 2 <= len(obj) <= 8:  # {"name": "DB_PASSWORD", "value": "..."}
             for name, value in _PAIRS:
                 if type(obj.get(name)) is str and type(obj.get(value)) is str:
                     out[value] = self._member(obj[name], out[value])
         return out
+
+    def _key(self, name: str) -> str:
+        """A member's name, redacted. The same few names come again and again: those in which nothing was found are remembered."""
+        if name in _clean:
+            return name
+        found = self.text(name)
+        if found == name and len(name) <= _NAME_LONGEST and len(_clean) < _CLEAN_MAX:
+            _clean.add(name)
+        return found
 
     def _items(self, items: Any) -> list[Any]:
         """A list: each item, and those that give each other away as words of one command line."""
@@ -183,10 +192,10 @@ class Redactor:
         if "-----END" in s and "PRIVATE KEY" in s:
             s = self._headless(s)
         low = _lower(s)
-        gates = {gate: gate in low for gate in GATES}
-        for table, swap in ((PLACES, self._swap), (JUDGED, self._swap_judged)):
+        gates = [gate for gate in GATES if gate in low]
+        for table, swap in ((PLACES, self._swap), (JUDGED, self._swap_judged)) if gates else ():
             for gate, needles, pattern in table:
-                if gates[gate] and (not needles or _any(needles, low)):
+                if gate in gates and (not needles or _any(needles, low)):
                     new = _compiled(pattern).sub(swap, s)
                     if new != s:
                         s, low = new, _lower(new)
@@ -292,6 +301,8 @@ def _lower(s: str) -> str:
     return low if len(low) == len(s) else "".join(c.lower() if c < "\x80" else c for c in s)
 
 
+_NAME_LONGEST, _CLEAN_MAX = 64, 512
+_clean: set[str] = set()
 _cache: dict[str, re.Pattern[str]] = {}
 
 

@@ -94,7 +94,13 @@ def assigned(s: str, low: str) -> list[tuple[int, int]]:
 
 def named(name: str, value: str) -> bool:
     """Does a member's name give its value away, all of it, whatever characters it holds?"""
-    if name.lower() == "pass":
+    low = name.lower()
+    for gate, _, _ in _NAMES:
+        if gate in low:
+            break
+    else:
+        return False  # a span that begins with the value is of a name right before it
+    if low == "pass":
         name = "password" if any(c.isdigit() for c in value) and not value.isdigit() else ""
     flat = value.translate(_FLAT)
     probe = f'"{name}":"{flat}"'

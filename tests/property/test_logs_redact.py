@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from projectmem_logs.redact import _LONG, Redactor
+from projectmem_logs.redact import _LONG, Redactor, _clean
+from projectmem_logs.redact_names import _FLAT, _NAMES, assigned, named
 
 R = Redactor(b"k" * 32)
 MIX = "a1B2c3D4e5F6g7H8i9J0" * 2
@@ -43,3 +44,26 @@ def test_no_word_is_a_secret(word: str) -> None:
     """What is passed over at once, a few letters and nothing else, is what the full search leaves alone too."""
     if len(word) < _LONG and word.isalpha():
         assert R._once(word) == word
+
+
+NAME_PIECES = st.sampled_from(
+    [*(word for _, words, _ in _NAMES for word in words), "pass", "Key", "name", "_", "-", "x", "İ", "1"]
+)
+
+
+@given(st.lists(NAME_PIECES, max_size=4).map("".join), st.sampled_from([*VALUES, "a b", 'pass"word=x1y2', "token: abcd1234"]))
+@settings(max_examples=1000)
+def test_a_name_passed_over_at_once_gives_nothing_away(name: str, value: str) -> None:
+    """The names that are not looked at any further are those in which the full search finds nothing."""
+    probe = f'"{name}":"{value.translate(_FLAT)}"'
+    found = (len(name) + 4, len(probe) - 1) in assigned(probe, probe.lower())
+    if name.lower() != "pass":
+        assert named(name, value) == found
+
+
+@given(st.dictionaries(st.sampled_from(PIECES), leaves, max_size=4))
+def test_names_that_are_remembered_as_clean_are(tree: dict[str, object]) -> None:
+    """A member's name that was looked at before is what a full look makes of it."""
+    first, again = R.tree(tree), R.tree(tree)
+    assert first == again
+    assert all(R.text(name) == name for name in _clean)
