@@ -26,6 +26,7 @@ from tests.patience import PATIENCE
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals, limits and permissions of POSIX")
 NOW = 1_800_000_000_000_000
 HOUR = 3_600_000_000
+WAIT_MS = PATIENCE * 1000
 NOTE = {"kind": "note.recorded", "actor": {"origin": "observed"}}
 
 
@@ -138,7 +139,7 @@ def test_a_removed_lock_file_does_not_let_two_writers_in(home: str) -> None:
     wrong: list[BaseException] = []
 
     def work(k: int) -> None:
-        store = LogStore(home, wait_ms=5_000)
+        store = LogStore(home, wait_ms=WAIT_MS)
         for i in range(60):
             try:
                 store.append([note(f"{k}:{i}")], now=NOW + i)
@@ -170,7 +171,7 @@ def test_a_lock_removed_under_an_append_costs_nothing_that_was_acknowledged(
 
     def other() -> None:
         try:
-            LogStore(home, wait_ms=3_000).append([note("other")], now=NOW)
+            LogStore(home, wait_ms=WAIT_MS).append([note("other")], now=NOW)
             outcome.append("kept")
         except AppendError:
             outcome.append("told")
@@ -239,34 +240,48 @@ APPENDING = """
 import sys
 from projectmem_logs.errors import AppendError, SpooledError
 from projectmem_logs.store import LogStore
-store = LogStore(sys.argv[1], wait_ms=5000)
-for i in range(150):
+store, i = LogStore(sys.argv[1], wait_ms=int(sys.argv[3])), 0
+print("begun", flush=True)
+while True:
     text = f"{sys.argv[2]}:{i}"
     draft = {"kind": "note.recorded", "actor": {"origin": "observed"}, "data": {"text": text, "tags": []}}
+    i += 1
     try:
         store.append([draft], now=1800000000000000 + i)
     except SpooledError:
         pass
     except AppendError:
+        print("told", flush=True)
         continue
     print(text, flush=True)
 """
+REMOVALS, APPENDS = 150, 150
 
 
-def test_four_processes_lose_nothing_while_their_lock_file_is_removed_again_and_again(home: str) -> None:
-    """Hundreds of times. What they were told is kept is there, once; were two ever in at a time, `verify` would name it."""
+def test_four_processes_lose_nothing_while_their_lock_file_is_removed_again_and_again(home: str, tmp_path: Path) -> None:
+    """However fast they are. What they were told is kept is there, once; were two ever in at a time, `verify` would name it."""
     LogStore(home).append([note("first")], now=NOW)
     (lock,) = Path(home, "locks").glob("*[0-9a-f].lock")
-    workers = [python(APPENDING, home, str(k)) for k in range(4)]
-    removed = 0
-    while any(p.poll() is None for p in workers):
-        removed += lock.exists()
-        lock.unlink(missing_ok=True)
-        time.sleep(0.003)
-    kept = [text for p in workers for text in p.communicate()[0].split()]
+    said = [tmp_path / str(k) for k in range(4)]
+    workers = []
+    for k, path in enumerate(said):
+        with path.open("w") as out:
+            workers.append(subprocess.Popen([sys.executable, "-c", APPENDING, home, str(k), str(WAIT_MS)], stdout=out))
+    removed, until = 0, time.monotonic() + PATIENCE
+    try:
+        while removed < REMOVALS or sum(path.read_text().count(":") for path in said) < APPENDS:
+            assert all(p.poll() is None for p in workers) and time.monotonic() < until
+            removed += lock.exists()
+            lock.unlink(missing_ok=True)
+            time.sleep(0.003)
+    finally:
+        for p in workers:
+            p.kill()
+            p.wait()
+    kept = [text for path in said for text in path.read_text().split("\n")[:-1] if ":" in text]
     LogStore(home).append([note("last")], now=NOW)
     served, report = texts(home), verify(home)
-    assert removed > 20 and len(kept) > 500
+    assert all("begun" in path.read_text() for path in said) and len(kept) >= APPENDS
     assert not report.ok or (set(kept) <= set(served) and len(served) == len(set(served))), set(kept) - set(served)
 
 
@@ -279,6 +294,7 @@ time.sleep(600)
 """
 
 
+@pytest.mark.timeout(PATIENCE)
 def test_a_stopped_lock_holder_costs_a_bounded_wait_and_no_event(home: str) -> None:
     """SIGSTOP while it holds the lock: others wait as long as they were told, spool, and the next append drains."""
     store = LogStore(home, wait_ms=150)
@@ -292,7 +308,7 @@ def test_a_stopped_lock_holder_costs_a_bounded_wait_and_no_event(home: str) -> N
             begun = time.monotonic()
             with pytest.raises(SpooledError, match="wait in"):
                 store.append([note(f"spooled {i}")], now=NOW + i)
-            assert 0.1 < time.monotonic() - begun < 2
+            assert time.monotonic() - begun >= 0.15
         assert texts(home) == ["before"]
     finally:
         os.kill(holder.pid, signal.SIGCONT)
