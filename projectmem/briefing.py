@@ -14,12 +14,13 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from projectmem_gate import reason
 from projectmem_projections import generations
 from projectmem_projections.generations import Summaries
 
 from projectmem import render, units
 from projectmem.errors import BadInputError, NotFoundError
-from projectmem.summary import BUDGET_TOKENS, EACH_MAX, TEXT_MAX, compose, line, once
+from projectmem.summary import BUDGET_TOKENS, EACH_MAX, REMEDY_MAX, ROOM, TEXT_MAX, compose, line, once
 
 if TYPE_CHECKING:
     from projectmem_projections.documents import Document
@@ -208,14 +209,12 @@ def _period(
 ) -> Lines:
     inside, span = "at_us BETWEEN $1 AND $2", [start, end]
     standing = _states(s, "open", "last_at", span, ASKED_MAX)
-    cleared = _states(s, "cleared", "last_ok_at", span, EACH_MAX)
+    cleared = _states(s, "cleared", "last_ok_at", span, ASKED_MAX)
     changed = _issues(s, "opened_at BETWEEN $1 AND $2 OR closed_at BETWEEN $1 AND $2", span)
     return {
         "failure": _failed(s, standing, now, verdict, times),
         "counts": _counts(s, span),
-        "cleared": [
-            f"- {_text(r['text'])} ({render.ago(r['last_ok_at'], now)}) [{render.short(r['last_ok_id'])}]" for r in cleared
-        ],
+        "cleared": _cleared(cleared, now),
         "fix": [
             _record(row, now) for row in _newest(s, "records", f"kind IN ('fix', 'attempt') AND {inside}", span) if _worked(row)
         ],
@@ -231,6 +230,16 @@ def _states(s: Summaries, state: str, when: str, span: list[int], limit: int) ->
         f" ORDER BY {when} DESC, key LIMIT {limit}",
         span,
     )
+
+
+def _cleared(rows: list[Row], now: int) -> list[str]:
+    """What failed and worked since, at most EACH_MAX. A chain that worked cleared its parts too: it is said once, as a whole."""
+    texts: dict[str, list[str]] = {}
+    for row in rows:
+        texts.setdefault(row["last_ok_id"], []).append(row["text"])
+    kept = [r for r in rows if not any(r["text"] in other for other in texts[r["last_ok_id"]] if len(other) > len(r["text"]))]
+    lines = [(reason.said(r["text"]), render.ago(r["last_ok_at"], now), render.short(r["last_ok_id"])) for r in kept]
+    return [f"- {_text(text)} ({when}) [{id}]" for text, when, id in lines[:EACH_MAX]]
 
 
 def _counts(s: Summaries, span: list[int]) -> list[str]:
@@ -285,18 +294,17 @@ def _failed(
     found = s.query("SELECT * FROM remedies WHERE failure IN (SELECT unnest($1))", [[row["id"] for row in standing]])
     remedies = {row["failure"]: row for row in found}
     counted = {row["key"]: times(row["key"]) if times is not None else 0 for row in standing}
-    return [
-        _failure(row, remedies.get(row["id"]), now, verdict(row["key"]), counted[row["key"]] or row["streak"]) for row in standing
-    ]
+    return [_failure(row, remedies.get(row["id"]), now, verdict(row["key"]), counted[row["key"]]) for row in standing]
 
 
 def _failure(row: Row, remedy: Row | None, now: int, said: str, count: int) -> str:
-    facts = [render.ago(row["last_at"], now), *([f"{count}x"] if count > 1 else [])]
+    often = render.times(count) if count else f"{row['streak']}x"
+    facts = [render.ago(row["last_at"], now), *([often] if (count or row["streak"]) > 1 else [])]
     facts += ["the gate refuses it"] if said != "warn" else []
-    what = f"{row['text']} failed ({row['class'] or 'unknown'}): {row['signature'] or row['excerpt']}"
-    line = f"- {_text(what)} ({', '.join(facts)}) [{render.short(row['id'])}]"
+    what = render.failure(row["text"], row["class"], row["signature"] or row["excerpt"], TEXT_MAX)
+    line = f"- {render.quoted(what, TEXT_MAX + ROOM)} ({', '.join(facts)}) [{render.short(row['id'])}]"
     if remedy is not None:
-        line += f"; worked instead: {_text(remedy['remedy'])} [{render.short(remedy['remedy_id'])}]"
+        line += f"; worked instead: {render.remedy(remedy['remedy'], REMEDY_MAX)} [{render.short(remedy['remedy_id'])}]"
     return line
 
 

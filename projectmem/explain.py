@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from projectmem_gate.history import KEEP
+
 from projectmem import explain_events, logview, moment, output, units
 from projectmem.failures import Standing, disk_of, standing
 from projectmem.lookup import data_of, edit_keys, find_one, is_failure, lines_with, order
@@ -235,7 +237,7 @@ def _history(row: Standing, event: Event, now: int) -> list[str]:
     if record.state == "cleared":
         lines.append(f"  failed last {output.ago(record.at, now)}, and worked after that")
     else:
-        times = units.count(record.streak, "time")
+        times = units.count(record.streak, "time") + " or more" * (record.streak >= KEEP)
         first = output.ago(record.first_at, now)
         lines.append(f"  failed {times} since it last worked, {record.identical} alike in a row; first {first}")
     if record.last_ok_at:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from projectmem_gate.history import KEEP
 from projectmem_gate.reason import said
 
 from projectmem import output, units
@@ -161,9 +162,9 @@ def fix_line(record: Record, now: int) -> str:
     what = f"this fix was tried {output.ago(record.at, now)}: {fix['text']}"
     if fix["times"]:
         often = f" {units.count(fix['times'], 'time')}" if fix["times"] > 1 else ""
-        proof = f"and failed{often}: {fix['verifier']} showed the same after it in `{record.text}`"
+        proof = f"and failed{often}: {fix['verifier']} showed the same after it in `{said(record.text)}`"
     else:
-        proof = f"and taken back unverified; `{record.text}` still fails"
+        proof = f"and taken back unverified; `{said(record.text)}` still fails"
     return f"- [failed fix, {short(record.id)}] {what} {proof}"
 
 
@@ -175,7 +176,7 @@ def render(rows: list[Standing], now: int, paint: output.Paint, width: int = 110
     for row in rows:
         record = row.record
         count = record.fix["times"] if record.fix else record.streak
-        times = f"{count}x" if count > 1 else ""
+        times = f"{count}x{'+' * (count >= KEEP and not record.fix)}" if count > 1 else ""
         note = row.silence(now)
         what = f"{record.fix['text']}  [did not mend {said(record.text)}]" if record.fix else said(record.text)
         text = f"{what}  ({note})" if note else what

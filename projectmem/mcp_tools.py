@@ -80,13 +80,15 @@ class Tools:
 
     def summary(self, about: str = "") -> Reply:
         """What failed, what worked, decisions, fragile places, open issues. about: a path, issue or period (2d)."""
-        from projectmem.state import reading
+        from projectmem.state import EVERYTHING, reading
         from projectmem.summary import of_place
 
         now, nonce = self.clock(), self.nonce()
         with reading(self.place) as state:
             if not about:
-                return Reply.block(of_place(self.place, state, now=now, nonce=nonce) or "Nothing is recorded yet.")
+                text = of_place(self.place, state, now=now, nonce=nonce, bytes_max=EVERYTHING)
+                self._ahead()
+                return Reply.block(text or "Nothing is recorded yet.")
             from projectmem.briefing import about as brief
             from projectmem.standing import Judge
 
@@ -196,25 +198,35 @@ class Tools:
 
     def failures(self, limit: Annotated[int, Field(ge=1, le=FAILURES_MAX)] = 10) -> Reply:
         """Failures that stand, what worked instead, failed fixes."""
-        from projectmem_projections.glance import Glance, current
+        from projectmem_projections.glance import Glance, ask
 
         from projectmem.failures import fix_line, standing_fixes
         from projectmem.standing import Judge
-        from projectmem.state import reading
+        from projectmem.state import EVERYTHING, reading
         from projectmem.summary import line, standing_failures
 
         now = self.clock()
-        glance = Glance(self.place.home, current(self.place.home))
-        try:
-            with reading(self.place) as state:
-                judge = Judge(self.place, state, now)
+        with reading(self.place) as state:
+            judge = Judge(self.place, state, now)
+
+            def question(glance: Glance) -> list[str]:
                 found = standing_failures(glance, self.scope, now, max(1, min(limit, FAILURES_MAX)), judge.verdict)
-                lines = [line(document, now, glance.changed_at, judge.verdict, judge.times) for document in found]
-                tried = standing_fixes(self.place, state, now)
-            lines += [render.inline(fix_line(fix, now)) for fix in tried[: max(0, limit - len(lines))]]
-        finally:
-            glance.close()
+                return [line(document, now, glance.changed_at, judge.verdict, judge.times) for document in found]
+
+            lines = ask(self.place.home, question, EVERYTHING)
+            tried = standing_fixes(self.place, state, now)
+        lines += [render.inline(fix_line(fix, now)) for fix in tried[: max(0, limit - len(lines))]]
+        self._ahead()
         return Reply.block(self._fenced(lines) or "No failure stands.")
+
+    def _ahead(self) -> None:
+        """Where a long log had to be read whole, have the next question find a generation."""
+        from projectmem_projections.glance import current
+
+        from projectmem.hook import ahead
+
+        if current(self.place.home) is None:
+            ahead.soon(self.place)
 
     def explain(self, id: str) -> Reply:
         """Everything behind one record."""

@@ -70,7 +70,7 @@ def _document(ranked: Ranked, kind: str, shown: bool, now: int) -> list[str]:
     head = (
         f"{'+' if shown else '=' if reached else '-'} {document.type} {render.short(document.id)}, {render.ago(document.at, now)}"
     )
-    lines = [f"{head}: {render.inline(document.text, TEXT_MAX)}"]
+    lines = [f"{head}: {render.inline(render.told(document, TEXT_MAX), TEXT_MAX + 40)}"]
     lines.append(f"    {what}: {sure(ranked.evidence)} % sure that it answers, {sure(ranked.floor)} % needed")
     good, bad = _arguments(near, kind)
     meaning = glosses.of(document.told)

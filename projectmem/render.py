@@ -12,6 +12,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from projectmem_projections.documents import Document
+
     from projectmem.ranking import Ranked
 
 DAY = spans.DAY
@@ -58,6 +60,13 @@ def ago(at: int, now: int) -> str:
     return spans.ago(now - at)
 
 
+def times(count: int) -> str:
+    """How often, as `3x`, where the gate's state tells: it keeps so many outcomes of an action that more show as that many."""
+    from projectmem_gate.history import KEEP
+
+    return f"{count}x or more" if count >= KEEP else f"{count}x"
+
+
 def level(confidence: int) -> str:
     """Confidence in ten-thousandths as a word."""
     return "high" if confidence >= 7_500 else "medium" if confidence >= 5_000 else "low"
@@ -96,9 +105,34 @@ def quoted(text: str, limit: int = LINE_MAX) -> str:
     return f'(reads like an instruction; quoted as data) "{line.replace(chr(34), chr(39))}"' if instructs(text) else line
 
 
+def failure(action: str, cls: str, error: str, limit: int = LINE_MAX) -> str:
+    """A failed action with its error, both as one would read them, in at most about `limit` characters: a long command leaves
+    room for what it said, which tells more than the command's end."""
+    from projectmem_gate.reason import readable, said
+
+    ran, mark, told = said(action), f" failed ({cls or 'unknown'})", readable(error)
+    error_kept = max(limit * 6 // 10, limit - len(ran))
+    action_kept = max(limit * 4 // 10, limit - len(told))
+    return f"{inline(ran, action_kept)}{mark}" + (f": {inline(told, error_kept)}" if told.strip() else "")
+
+
+def told(document: Document, limit: int = LINE_MAX) -> str:
+    """The text of a document for a reader: of a failure the action and its error (`failure`), else as recorded."""
+    action, mark, error = document.text.partition(f" failed ({document.cls or 'unknown'}): ")
+    return failure(action, document.cls, error, limit) if document.type == "failure" and mark else document.text
+
+
+def remedy(text: str, limit: int) -> str:
+    """What worked instead, as one would type it."""
+    from projectmem_gate.reason import said
+
+    return inline(said(text), limit)
+
+
 def brief(one: Ranked, now: int) -> str:
     """One recalled thing in a short line: type, id, the head of its text."""
-    return f"- [{one.document.type}, {ago(one.document.at, now)}, {short(one.document.id)}] {quoted(one.document.text, 100)}"
+    document = one.document
+    return f"- [{document.type}, {ago(document.at, now)}, {short(document.id)}] {quoted(told(document, 100), 120)}"
 
 
 def ranked(one: Ranked, now: int) -> str:
@@ -106,7 +140,7 @@ def ranked(one: Ranked, now: int) -> str:
     document = one.document
     label = f"{document.type}, uncertain: review is overdue" if one.uncertain else document.type
     formed = f"{ago(document.at, now)}, {document.origin or 'unknown'}, {level(one.confidence)} confidence"
-    line = f"- [{label}, {formed}, {short(document.id)}] {quoted(document.text)}"
+    line = f"- [{label}, {formed}, {short(document.id)}] {quoted(told(document))}"
     if document.remedy:
-        line += f" | worked instead: {inline(document.remedy, 160)} ({short(document.remedy_id)})"
+        line += f" | worked instead: {remedy(document.remedy, 160)} ({short(document.remedy_id)})"
     return line

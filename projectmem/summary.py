@@ -8,7 +8,7 @@ corpus and the newer tail of the log (no DuckDB, no numpy); whether a failure st
 from __future__ import annotations
 
 from projectmem_projections.documents import FAILS_KEPT
-from projectmem_projections.glance import Glance, current
+from projectmem_projections.glance import BYTES_MAX, Glance, ask
 from projectmem_projections.utility import memory
 
 from projectmem import ranking, render
@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 BUDGET_TOKENS = 600
 EACH_MAX = 8  # lines of one section
 ASKED_MAX = 40  # failures that the gate is asked about, to find so many that stand
-TEXT_MAX = 160  # characters of one recorded text
+TEXT_MAX = 160  # characters of one recorded text; of a failure, of action and error together
+ROOM = 40  # for what stands between them
+REMEDY_MAX = 110
 LATELY = 7 * ranking.DAY  # a failure older than this is not news
 
 SECTIONS = (
@@ -50,6 +52,7 @@ def session_summary(
     verdict: Callable[[str], str] | None = None,
     times: Callable[[str], int] | None = None,
     known_to: str = "",
+    bytes_max: int = BYTES_MAX,
 ) -> str:
     """The block for the start of a session, at most `budget_tokens` by `render.tokens`; "" when there is nothing to say.
 
@@ -58,9 +61,10 @@ def session_summary(
     verdict  what the gate says to an action key, "" for nothing (standing.Judge); without it only the log is asked
     times    how often an action failed since it last worked (standing.Judge.times), 0 for what is not known
     known_to session that goes on with all that it has read: what it was shown is left out
+    bytes_max  of log that is read where no generation stands; of a longer one nothing is known but that
     """
-    glance = Glance(home, generation or current(home))
-    try:
+
+    def question(glance: Glance) -> tuple[dict[str, list[str]], list[str]]:
         shown = glance.experience().shown(known_to) if known_to else frozenset[str]()
         found = glance.newest([type_ for type_, _ in SECTIONS if type_ != "failure"], scope, now, EACH_MAX)
         found["failure"] = [d for d in standing_failures(glance, scope, now, EACH_MAX, verdict) if now - d.at <= LATELY]
@@ -68,12 +72,22 @@ def session_summary(
             type_: [line(d, now, glance.changed_at, verdict, times) for d in once(_fresh(documents, shown), lambda d: d.text)]
             for type_, documents in found.items()
         }
-    finally:
-        glance.close()
-    return compose(lines, glance.notes, nonce, budget_tokens)
+        return lines, glance.notes
+
+    lines, notes = ask(home, question, bytes_max, generation)
+    return compose(lines, notes, nonce, budget_tokens)
 
 
-def of_place(place: Place, state: Any, *, now: int, nonce: str, budget_tokens: int = BUDGET_TOKENS, known_to: str = "") -> str:
+def of_place(
+    place: Place,
+    state: Any,
+    *,
+    now: int,
+    nonce: str,
+    budget_tokens: int = BUDGET_TOKENS,
+    known_to: str = "",
+    bytes_max: int = BYTES_MAX,
+) -> str:
     """`session_summary` of a project, judged by the gate over `state` (the snapshot, or the log folded in memory)."""
     from projectmem_projections.scope import Scope
 
@@ -90,6 +104,7 @@ def of_place(place: Place, state: Any, *, now: int, nonce: str, budget_tokens: i
         verdict=judge.verdict,
         times=judge.times,
         known_to=known_to,
+        bytes_max=bytes_max,
     )
 
 
@@ -131,9 +146,11 @@ def line(
     """One record: what, when, how known, what worked instead, and its id."""
     about = [render.ago(document.at, now)]
     told = times(document.key) if times is not None and document.type == "failure" else 0
-    if (count := told or document.count) > 1:
-        exact = told or count < FAILS_KEPT or document.type != "failure"
-        about.append(f"{count}x" if exact else f"{count}x or more")
+    if told > 1:
+        about.append(render.times(told))
+    elif document.count > 1 and not told:
+        exact = document.count < FAILS_KEPT or document.type != "failure"
+        about.append(f"{document.count}x" if exact else f"{document.count}x or more")
     if document.type != "failure":
         about.append(document.origin or "unknown")
     elif verdict is not None:
@@ -143,10 +160,11 @@ def line(
         about.append("workspace changed since")
     if 0 < document.review_at <= now:
         about.append("review overdue: uncertain")
-    said = _label(document.text) if document.type == "label" else document.text
-    text = f"- {render.quoted(said, TEXT_MAX)} ({', '.join(about)}) [{render.short(document.id)}]"
+    said = _label(document.text) if document.type == "label" else render.told(document, TEXT_MAX)
+    most = TEXT_MAX + ROOM if document.type == "failure" else TEXT_MAX
+    text = f"- {render.quoted(said, most)} ({', '.join(about)}) [{render.short(document.id)}]"
     if document.remedy:
-        text += f"; worked instead: {render.inline(document.remedy, TEXT_MAX)} [{render.short(document.remedy_id)}]"
+        text += f"; worked instead: {render.remedy(document.remedy, REMEDY_MAX)} [{render.short(document.remedy_id)}]"
     return text
 
 

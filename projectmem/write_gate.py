@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from projectmem_projections.contradiction import contradict, same
 from projectmem_projections.documents import WRITTEN, Facts
 from projectmem_projections.following import Follower
-from projectmem_projections.glance import Glance, current, discard
+from projectmem_projections.glance import Glance, ask, discard
 from projectmem_projections.scope import Scope
 from projectmem_projections.suspicion import instructs
 
@@ -40,7 +40,7 @@ def checked(
         if origin != "human":
             out["held_for"] = ITSELF
             said.append("this reads like an instruction: it is held until a person has seen it (`projectmem review`)")
-    for document in _nearest(place, text, now):
+    for document in _nearest(place, text, now, said):
         if document.id == data.get("supersedes") or document.type not in ("note", "decision"):
             continue
         if contradict(document.text, text):
@@ -68,12 +68,15 @@ def _text(kind: str, data: Mapping[str, Any]) -> str:
     return ". ".join(str(data.get(f)) for f in fields if f != "tags" and data.get(f))
 
 
-def _nearest(place: Place, text: str, now: int) -> list[Document]:
-    glance = Glance(place.home, current(place.home))
-    try:
+def _nearest(place: Place, text: str, now: int, said: list[str]) -> list[Document]:
+    """What stands and is nearest. A long log without a generation is not read for that (writing stays quick); `said` hears it."""
+
+    def question(glance: Glance) -> list[Document]:
+        if glance.unread:
+            said.append("this was not compared with what is on record, which no recall has read yet (`projectmem recall`)")
         return [c.document for c in glance.candidates(text, Scope(place.project), now)[:NEAR]]
-    finally:
-        glance.close()
+
+    return ask(place.home, question)
 
 
 class Waiting:

@@ -20,11 +20,14 @@ from projectmem_projections.tail import lag, positions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import TypeVar
 
     from projectmem_projections.documents import Document
     from projectmem_projections.scope import Scope
     from projectmem_projections.utility import Experience
+
+    T = TypeVar("T")
 
 UNIT = lexical.UNIT
 POOL = 50  # candidates taken from each search
@@ -86,13 +89,16 @@ def discard(home: str) -> None:
 class Opened(Value):
     """A generation's corpus (None when there is none to use), what the log has gained since, and what was wrong.
 
-    damaged  whether there is a generation and it cannot be used
+    damaged  whether there is a generation and it cannot be used;  unread: whether the log was too long, so that nothing is served
     """
 
-    __slots__ = ("corpus", "damaged", "follower", "notes", "tail")
+    __slots__ = ("corpus", "damaged", "follower", "notes", "tail", "unread")
 
-    def __init__(self, corpus: Corpus | None, follower: Follower, tail: Facts, notes: list[str], damaged: bool) -> None:
+    def __init__(
+        self, corpus: Corpus | None, follower: Follower, tail: Facts, notes: list[str], damaged: bool, unread: bool = False
+    ) -> None:
         self.corpus, self.follower, self.tail, self.notes, self.damaged = corpus, follower, tail, notes, damaged
+        self.unread = unread
 
 
 def open_generation(home: str, generation: str | None, bytes_max: int | None = None, tail_max: int | None = None) -> Opened:
@@ -108,18 +114,19 @@ def open_generation(home: str, generation: str | None, bytes_max: int | None = N
             follower, tail = Follower(home, corpus.position), Facts()
             if tail_max is not None and lag(home, {stream: at[:2] for stream, at in corpus.position.items()}) > tail_max:
                 corpus.close()
-                return Opened(None, follower, tail, ["the log has grown too far beyond recall's generation"], False)
+                return Opened(None, follower, tail, ["the log has grown too far beyond recall's generation"], False, True)
             tail.apply(follower)
             if not follower.rewritten:
                 return Opened(corpus, follower, tail, follower.problems, False)
             corpus.close()
             notes.append("the recall generation was made from another log, so the log itself is read")
     follower, tail = Follower(home), Facts()
-    if bytes_max is not None and sum(size for _, size in positions(home).values()) > bytes_max:
-        notes.append("recall is not built yet and the log is too long to read at once: run `projectmem replay`")
+    unread = bytes_max is not None and sum(size for _, size in positions(home).values()) > bytes_max
+    if unread:
+        notes.append("what is on record is not read yet, the log is long: `projectmem summary` reads all of it")
     else:
         tail.apply(follower)
-    return Opened(None, follower, tail, [*notes, *follower.problems], generation is not None)
+    return Opened(None, follower, tail, [*notes, *follower.problems], generation is not None, unread)
 
 
 class Glance:
@@ -128,7 +135,7 @@ class Glance:
     def __init__(self, home: str, generation: str | None, bytes_max: int = BYTES_MAX, tail_max: int | None = None) -> None:
         opened = open_generation(home, generation, bytes_max, tail_max)
         self.generation = generation
-        self.notes, self.corpus, self.follower = opened.notes, opened.corpus, opened.follower
+        self.notes, self.corpus, self.follower, self.unread = opened.notes, opened.corpus, opened.follower, opened.unread
         self.calibration = calibrations.load(folder(home), generation).calibration
         self._counts: dict[str, tuple[dict[str, int], int]] = {}
         self.take_tail(opened.tail)
@@ -218,6 +225,24 @@ class Glance:
                 found.append(Candidate(document, None, *worded))
         found.sort(key=lambda c: (-c.similarity, c.document.id))
         return looked_at(query, weighed, found) if look else found
+
+
+def ask(home: str, question: Callable[[Glance], T], bytes_max: int = BYTES_MAX, generation: str | None = None) -> T:
+    """Open a glance, ask, close. A corpus that turns out damaged while it is read is put aside, and the log is asked.
+
+    bytes_max   of log that is read where there is no generation: beyond that nothing is served but a note
+    generation  folder of the one to read, by default the one in use
+    """
+    for last in (False, True):
+        glance = Glance(home, (None if last else generation) or current(home), bytes_max)
+        try:
+            return question(glance)
+        except CorpusError:
+            if last:
+                raise
+        finally:
+            glance.close()
+    raise AssertionError("unreachable")
 
 
 def looked_at(query: str, words: lexical.Query, found: list[Candidate]) -> list[Candidate]:

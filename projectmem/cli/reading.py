@@ -84,7 +84,7 @@ def summary(
     """
     from projectmem import summary as summaries
     from projectmem.standing import Judge
-    from projectmem.state import reading
+    from projectmem.state import EVERYTHING, reading
 
     place, now, notices = common.open_place(root), common.now(), list[str]()
     nonce = os.urandom(6).hex()
@@ -96,7 +96,8 @@ def summary(
             verdict, times = judge.verdict, judge.times
             text = brief(place, about, now=now, nonce=nonce, budget_tokens=budget, verdict=verdict, times=times, notices=notices)
         else:
-            text = summaries.of_place(place, state, now=now, nonce=nonce, budget_tokens=budget)
+            with output.Waiting("reading the log"):
+                text = summaries.of_place(place, state, now=now, nonce=nonce, budget_tokens=budget, bytes_max=EVERYTHING)
     common.notices(notices)
     if as_json:
         common.emit({"text": text, "tokens": rendering.tokens(text)})
