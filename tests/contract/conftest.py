@@ -15,6 +15,7 @@ from projectmem_logs.reader import read_events
 
 from projectmem.hook import entry
 from projectmem.place import Place, find, locate
+from tests.patience import PATIENCE
 
 SECOND = 1_000_000
 START = time.time_ns() // 1000 - 3600 * SECOND  # near enough for what a process of its own takes for now
@@ -92,6 +93,13 @@ class Hooked:
     def events(self, kind: str = "") -> list[dict[str, Any]]:
         """Events of the log, of one kind where that is given."""
         return [event for event in read_events(str(self.home)) if not kind or event["kind"] == kind]
+
+    def settle(self) -> None:
+        """Until nothing waits for the log's lock: what finds it taken for 250 ms is brought in by a process of its own."""
+        until = time.monotonic() + PATIENCE
+        while list((self.home / "spool").glob("*.spool")):
+            assert time.monotonic() < until, self.log_lines()
+            time.sleep(0.02)
 
     def log_lines(self) -> list[str]:
         """Lines of hook.log."""

@@ -37,16 +37,19 @@ def test_parallel_processes_lose_nothing(hooked: Any) -> None:
     failures = [{**call, "error": ERROR, "is_interrupt": False, "duration_ms": 9} for call in calls]
     _all_at_once(hooked, "PostToolUseFailure", failures * 2)
     _all_at_once(hooked, "PostToolBatch", [{"tool_calls": [{**call, "tool_response": ERROR} for call in calls]}] * 3)
-    hooked.run("ls")  # drains what was spooled
+    hooked.run("ls")
+    hooked.settle()
     rows = [event["data"]["text"] for event in hooked.events("action.finished")]
     assert sorted(rows) == sorted([*(call["tool_input"]["command"] for call in calls), "ls"])
     assert hooked.events("gate.degraded") == []
     row = {**hooked.call("echo once"), "tool_response": "once"}
     _all_at_once(hooked, "PostToolBatch", [{"tool_calls": [row]}] * 4)
+    hooked.settle()
     assert sum(event["data"]["text"] == "echo once" for event in hooked.events("action.finished")) == 1
     again = hooked.call("npm run build:a")
     warned = _all_at_once(hooked, "PreToolUse", [{**again, "session_id": "three"}] * 4)
     assert [bool(out) for out in sorted(warned)] == [False, False, False, True], "a warning is given once"
+    hooked.settle()
     assert len(hooked.events("action.proposed")) == 1
     said = _all_at_once(hooked, "PreToolUse", [{**call, "session_id": "two"} for call in calls])
     assert all(json.loads(out)["hookSpecificOutput"] for out in said)

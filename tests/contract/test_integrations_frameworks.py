@@ -102,6 +102,7 @@ class Framework:
             check=False,
         )
         assert done.returncode == 0, done.stderr
+        self.hooked.settle()
         found: list[str] = json.loads(done.stdout)["inputs"]  # nothing else may be printed
         return found
 

@@ -185,7 +185,8 @@ def test_many_at_once(hooked: Any, client: Client) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    hooked.run("ls")  # brings in what had to wait
+    hooked.run("ls")
+    hooked.settle()
     told = [event["data"]["call"] for event in hooked.events("action.finished")]
     assert sorted(told)[: len(calls) + 1] == sorted({*told})
     assert {call["tool_use_id"] for call in calls} <= set(told)
