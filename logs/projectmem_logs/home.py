@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 FORMAT = 1
 FOLDERS = ("log", "locks", "writers", "quarantine", "spool", "projections")
 MINT_WAIT_MS = 5_000
+_machines: dict[str, str] = {}  # what the system's id and this name of it come to: the id is one as long as the process runs
 
 
 def init_home(home: str, now: int, *, allow_network: bool = False) -> str:
@@ -86,12 +87,15 @@ def redaction_key(home: str) -> bytes:
 
 def machine() -> str:
     """An opaque name of this machine: the same for every process on it, another in a container or on a copy's host."""
-    try:
-        known = files.read("/etc/machine-id", 0, 64)
-    except OSError:
-        known = b""
     node = os.uname().nodename if sys.platform != "win32" else ""
-    return sha256_hex(known + b"\0" + node.encode())[:16]
+    if node not in _machines:
+        try:
+            known = files.read("/etc/machine-id", 0, 64)
+        except OSError:
+            known = b""
+        _machines.clear()
+        _machines[node] = sha256_hex(known + b"\0" + node.encode())[:16]
+    return _machines[node]
 
 
 class Writer:

@@ -260,7 +260,7 @@ def head_of(git_dir: str, common_dir: str) -> str:
     ref = text[4:].strip()
     if ".." in ref or not ref.startswith("refs/") or ref.endswith(".invalid"):
         return ""
-    for folder in (git_dir, common_dir):
+    for folder in (git_dir, common_dir) if git_dir != common_dir else (git_dir,):
         sha = _read(f"{folder}/{ref}", 4_096).strip()
         if _is_sha(sha):
             return sha
@@ -353,8 +353,7 @@ def _mark(path: str, budget: int) -> tuple[str, int]:
             return "", 0
         if stat.st_size > min(FILE_BYTES_MAX, budget):
             return f"~{stat.st_size}-{stat.st_mtime_ns}", 0
-        with open(path, "rb") as file:
-            data = file.read(FILE_BYTES_MAX + 1)
+        data = _bytes(path, FILE_BYTES_MAX + 1)
         return sha256_hex(data)[:16], len(data)
     except (FileNotFoundError, NotADirectoryError):
         return ABSENT, 0
@@ -463,17 +462,28 @@ def find_program(name: str, search_path: str) -> str:
     """Where a program is: its path on `search_path`, `absent`, or "" where that cannot be said (a path, an empty name)."""
     if not name or "/" in name or "\\" in name or not search_path:
         return ""
-    for folder in search_path.split(os.pathsep):
-        path = os.path.join(folder, name)
+    for folder in dict.fromkeys(search_path.split(os.pathsep)):  # some are named twice
+        path = f"{folder}{name}" if folder.endswith(os.sep) else f"{folder}{os.sep}{name}"
         if folder and os.access(path, os.X_OK) and os.path.isfile(path):
             return path
     return ABSENT
 
 
+def _bytes(path: str, limit: int) -> bytes:
+    """The first bytes of a file, by the system's own calls: most facts are small files. Raises OSError, ValueError."""
+    fd = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0))
+    try:
+        data = piece = os.read(fd, limit)
+        while piece and len(data) < limit:
+            data += (piece := os.read(fd, limit - len(data)))
+        return data
+    finally:
+        os.close(fd)
+
+
 def _read(path: str, limit: int) -> str:
     try:
-        with open(path, "rb") as file:
-            return file.read(limit).decode("utf-8", "replace")
+        return _bytes(path, limit).decode("utf-8", "replace")
     except OSError:
         return ""
 

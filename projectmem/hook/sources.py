@@ -61,11 +61,11 @@ def newer(root: str, git_dir: str, common_dir: str, at: int, *, dirty: bool = Fa
         other = stat.st_mtime_ns != mtime or stat.st_size & 0xFFFFFFFF != size or (stat.st_mode ^ mode) & 0o100
         if other or (stat.st_mtime_ns > since and not dirty):
             found.append(path)
-    ignored = _ignored(root, common_dir)
     found += _settings(root, folders, tracked, since)
-    for folder, changed in folders.items():
-        if changed > since:
-            found += _new(root, folder, tracked, ignored, since)
+    touched = [folder for folder, changed in folders.items() if changed > since]
+    ignored = _ignored(root, common_dir) if touched else []
+    for folder in touched:
+        found += _new(root, folder, tracked, ignored, since)
     return ("changed" if found else "same"), list(dict.fromkeys(found))
 
 

@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from projectmem_logs import files
 from projectmem_logs.errors import NotInitialisedError, SpooledError
+from projectmem_logs.home import Writer
+from projectmem_logs.origin import own_streams
 from projectmem_logs.reader import read_events
 from projectmem_logs.repair import plan
 from projectmem_logs.store import LogStore, init_home
@@ -24,6 +26,20 @@ NOW = 1_800_000_000_000_000
 def note(text: str) -> dict[str, Any]:
     """A draft."""
     return {"kind": "note.recorded", "actor": {"origin": "human"}, "data": {"text": text, "tags": []}}
+
+
+def test_whose_a_stream_is_is_known_as_soon_as_it_changes(tmp_path: Path) -> None:
+    """Asked again and again in one process: a stream that was begun or given up in between is seen, a removed file too."""
+    home = str(tmp_path / "home")
+    init_home(home, NOW)
+    assert own_streams(home) == frozenset()
+    writer = Writer(home)
+    first = writer.stream()
+    assert own_streams(home) == own_streams(home) == {first}
+    second = Writer(home).retire(first, "damaged")
+    assert own_streams(home) == {first, second}
+    os.unlink(writer.path)
+    assert own_streams(home) == frozenset()
 
 
 @pytest.mark.parametrize("known", [False, True], ids=["a new store", "a store that lives on"])
