@@ -80,7 +80,7 @@ def _path_word(word: str, built: Built, roots: Roots, keep_dot: bool, operand: b
     absolute = head == "/" or (roots.windows and word[1:2] == ":")
     if not absolute and head != "." and "/" not in word:
         return roots.seen_from(word, built.cwd) if operand and roots.renaming and _looks_like_path(word) else word
-    if "://" in word or "\n" in word or (" " in word and head not in "/.") or any(c < ACTIVE_END and c != GLOB for c in word):
+    if "://" in word or "\n" in word or (" " in word and head not in "/.") or _marked(word):
         return word
     if not absolute:
         odd = "//" in word or "/./" in word or "/../" in word or word[-1] == "/" or roots.renaming
@@ -285,11 +285,16 @@ def _free_of_cwd(built: Built, roots: Roots) -> bool:
     return True
 
 
+def _marked(word: str) -> bool:
+    """Does the word hold an active part other than a pattern?"""
+    return not word.isprintable() and any(c < ACTIVE_END and c != GLOB for c in word)
+
+
 def _nameable(word: str) -> bool:
     return (
         word not in (".", "..", "-", "")
         and not word.endswith("/..")
-        and all(c >= ACTIVE_END or c == GLOB for c in word)
+        and not _marked(word)
         and word[:2] != "\x01~"
     )
 

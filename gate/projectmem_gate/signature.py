@@ -102,7 +102,16 @@ MANY = 3  # failing tests or compile errors that make up one signature
 
 def telling_lines(output: str) -> list[str]:
     """The lines that say what went wrong, at most three, in order of occurrence; [] for silent failures."""
-    text = clean(output)
+    last = _last[0]
+    if last[0] != output:
+        last = _last[0] = output, _telling_lines(clean(output))
+    return list(last[1])
+
+
+_last: list[tuple[str, list[str]]] = [("", [])]  # class, signature and excerpt of one failure all ask for its lines
+
+
+def _telling_lines(text: str) -> list[str]:
     traced = _exception(text)
     lines = [_unprefixed(line) for line in text.split("\n") if line.strip()]
     if len(lines) > 1 and lines[-1][-1:].isdigit() and rx(_CODE_LINE).match(lines[-1]):

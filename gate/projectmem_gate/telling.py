@@ -280,8 +280,22 @@ def groups(program: str) -> tuple[str, ...]:
 
 def tells(wanted: Iterable[str], text: str) -> bool:
     """Does `text` hold a verdict of failure by one of the groups?"""
-    chosen = set(wanted)
-    return any(g in chosen and any(n in text for n in needles) and rx(pattern).search(text) for g, needles, pattern in RULES)
+    chosen = tuple(wanted)
+    rules = _CHOSEN.get(chosen)
+    if rules is None:
+        if len(_CHOSEN) > 1_000:
+            _CHOSEN.clear()
+        rules = _CHOSEN[chosen] = [(needles, pattern) for g, needles, pattern in RULES if g in chosen]
+    for needles, pattern in rules:
+        for needle in needles:
+            if needle in text:
+                if rx(pattern).search(text):
+                    return True
+                break
+    return False
+
+
+_CHOSEN: dict[tuple[str, ...], list[tuple[tuple[str, ...], str]]] = {}  # the rules of groups
 
 
 def ends_in_traceback(text: str) -> bool:

@@ -42,7 +42,7 @@ _SHOWN = {ord(c): None for c in (GLOB, UNQUOTED, QUOTED, COMMAND, END, QCOMMAND,
 
 def is_static(word: str) -> bool:
     """No active part: the shell passes exactly these characters."""
-    return not any(c < ACTIVE_END for c in word)
+    return word.isprintable() or not any(c < ACTIVE_END for c in word)  # no mark can be printed, and most words can
 
 
 def shown(word: str) -> str:
