@@ -291,12 +291,7 @@ def _marked(word: str) -> bool:
 
 
 def _nameable(word: str) -> bool:
-    return (
-        word not in (".", "..", "-", "")
-        and not word.endswith("/..")
-        and not _marked(word)
-        and word[:2] != "\x01~"
-    )
+    return word not in (".", "..", "-", "") and not word.endswith("/..") and not _marked(word) and word[:2] != "\x01~"
 
 
 def _family(built: Built, module: list[str]) -> str:
