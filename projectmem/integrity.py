@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from projectmem_logs import checkpoint, files, signing
 from projectmem_logs.checkpoint import Comparison
-from projectmem_logs.errors import CheckpointError
+from projectmem_logs.errors import CheckpointError, SpooledError
 from projectmem_logs.signed_note import Note, PublicKey, bundle, parse
 
 from projectmem import writing
@@ -31,8 +31,8 @@ def seal(
 ) -> tuple[list[Note], dict[str, Any], list[str]]:
     """Take a checkpoint of every stream, record it and put it where `to` says (a file, `git-note`, "" for nowhere).
 
-    Returns the notes, the `checkpoint.sealed` event and what a person should hear. Raises CheckpointError when what is kept
-    there already contradicts the log, or the key has signed something that does.
+    Returns the notes, the `checkpoint.sealed` event (with the id "" while it waits) and what a person should hear. Raises
+    CheckpointError when what is kept there already contradicts the log, or the key has signed something that does.
     """
     kept = keep(place, to)
     contradicted = [c for c in checkpoint.compare(place.home, kept) if not c.ok] if kept else []
@@ -51,7 +51,11 @@ def seal(
     data = {**checkpoint.sealed(found), "signed": sign}
     who = {**actor, "origin": origin}
     draft = {"kind": "checkpoint.sealed", "at": now, "actor": who, "causes": [], "data": data}
-    event = writing.append(place, [draft], now, problems=heard)[-1]
+    try:
+        event = writing.append(place, [draft], now, problems=heard, wait_ms=writing.COMMAND_WAIT_MS)[-1]
+    except SpooledError:
+        event = {**draft, "id": ""}
+        heard.append("the log is busy: that it was sealed is recorded as soon as it is free")
     if to == GIT_NOTE:
         _git(place, "notes", f"--ref={NOTES_REF}", "append", "-F", "-", "HEAD", given=bundle(notes))
     elif to:

@@ -92,8 +92,10 @@ def _draft(
 
 
 def _written(place: Place, drafts: list[dict[str, Any]], now: int, notices: list[str] | None) -> list[Event]:
-    """The drafts as sealed events, in one batch (what the log healed before them is not returned)."""
-    return writing.append(place, drafts, now, problems=notices)[-len(drafts) :]
+    """The drafts as sealed events, in one batch (what the log healed before them is not returned). A note of what was recalled
+    goes beside an answer that somebody waits for, and waits no longer than a hook."""
+    wait_ms = 0 if drafts[0]["kind"] == "recall.decided" else writing.COMMAND_WAIT_MS
+    return writing.append(place, drafts, now, problems=notices, wait_ms=wait_ms)[-len(drafts) :]
 
 
 def redacted(place: Place, data: Any) -> Any:

@@ -11,7 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from projectmem.errors import BadInputError, NotFoundError, RefusedError
+from projectmem_logs.errors import SpooledError
+
+from projectmem.errors import BadInputError, NotFoundError, ProjectmemError, RefusedError
 from projectmem.lookup import data_of, find_one, lines_with
 
 if TYPE_CHECKING:
@@ -239,22 +241,21 @@ def add(
     """Record the decision `text` (unless `decision` names one on record) and its clause. The last event is the clause's.
 
     An agent's clause is written with the effect `warn`. `replaces` is the clause that it takes the place of.
-    Raises KindError, LogError, RefusedError.
+    Raises KindError, LogError, RefusedError, ProjectmemError where only the decision could be kept.
     """
     from projectmem.record import write_all
 
     actions = [row["id"] for row in made_from if row["id"]]
     drafts: list[tuple[str, dict[str, Any], list[str]]] = []
     if not decision:
-        event = write_all(
-            place,
-            [("decision.recorded", {"title": text, "text": "", "supersedes": ""}, actions)],
-            now=now,
-            origin=origin,
-            actor=actor,
-            notices=notices,
-        )
-        decision = str(event[-1]["id"])
+        decided = ("decision.recorded", {"title": text, "text": "", "supersedes": ""}, actions)
+        try:
+            decision = str(write_all(place, [decided], now=now, origin=origin, actor=actor, notices=notices)[-1]["id"])
+        except SpooledError:
+            raise ProjectmemError(
+                "the log is busy: the decision is kept and recorded as soon as it is free, but no rule was made of it yet. "
+                "`projectmem rule add --decision ID` does that; `projectmem log --kind decision.recorded` shows the id"
+            ) from None
         now += 1  # so that the clause's id begins otherwise than its decision's: people name both by their beginnings
     if replaces:
         drafts.append(("label.cleared", {"label_event": replaces, "reason": "replaced by a newer rule"}, [replaces]))

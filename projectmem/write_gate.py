@@ -109,14 +109,15 @@ def settle(place: Place, one: Waiting, choice: str, *, now: int) -> str:
 
     Raises NotFoundError for another choice, LogError when the log cannot take it.
     """
-    from projectmem.record import record
+    from projectmem.record import record, write_all
 
     discard(place.home)
     empty = {"key": "", "until": 0, "reason": "review of a contradiction", "by_event": ""}
     if choice == "new" and one.other is not None:
         data = {**empty, "record": one.other.id, "by_event": one.document.id}
-        record(place, "record.superseded", data, now=now, origin="human", causes=[one.document.id])
-        record(place, "record.reviewed", {**empty, "record": one.document.id}, now=now, origin="human")
+        reviewed = {**empty, "record": one.document.id}
+        both = [("record.superseded", data, [one.document.id]), ("record.reviewed", reviewed, list[str]())]
+        write_all(place, both, now=now, origin="human")  # not one without the other
         return f"{render.short(one.document.id)} replaces {render.short(one.other.id)}"
     if choice == "old":
         record(place, "record.disputed", {**empty, "record": one.document.id}, now=now, origin="human")

@@ -12,6 +12,7 @@ from projectmem_logs.errors import SpooledError
 from projectmem_logs.store import LogStore
 
 CATCH_UP_BYTES = 256 << 10
+COMMAND_WAIT_MS = 10_000  # commands and tools wait longer for the log's lock than a hook, which holds up a call: they tell an id
 
 
 def made(home: str, project: str) -> LogStore:
@@ -52,6 +53,7 @@ def append(
     *,
     snapshot: Snapshot | None = None,
     problems: list[str] | None = None,
+    wait_ms: int = 0,
 ) -> list[Event]:
     """Write `drafts` as one batch and update the snapshot under the same lock; returns the sealed events.
 
@@ -60,6 +62,7 @@ def append(
     snapshot    one that is already open; otherwise it is opened, updated and closed here
     problems    collects what a person should hear: what the log healed, and a snapshot that could not be updated. The log
                 is the truth: such a snapshot never undoes or fails an append; the next reader brings it up to date.
+    wait_ms     how long to wait for the lock, 0 for as long as a hook does
     Drafts must be redacted already. Raises LogError (SpooledError when the lock stayed busy: the drafts were spooled, and a
     process was started that brings them in as soon as it is free).
     """
@@ -72,7 +75,9 @@ def append(
                 problems.append(f"the gate's snapshot was not updated ({type(exc).__name__}: {exc})")
 
     store = take(place.home, place.project)
+    usual = store.wait_ms
     try:
+        store.wait_ms = wait_ms or usual
         events = store.append(drafts, now=now, durability=durability, after=after)
         if problems is not None:
             problems.extend(store.notices)
@@ -82,6 +87,7 @@ def append(
         draining.soon(place.home)
         raise
     finally:
+        store.wait_ms = usual
         give(store, place.home, place.project)
     return events
 

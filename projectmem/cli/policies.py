@@ -118,7 +118,8 @@ def accept(
 
     common.require_person("a policy")
     place = common.open_place(root)
-    event = put_in_force(place, os.path.abspath(file) if file else policy_path(place), now=common.now())
+    with common.kept(as_json):
+        event = put_in_force(place, os.path.abspath(file) if file else policy_path(place), now=common.now())
     if as_json:
         common.emit(event)
     else:

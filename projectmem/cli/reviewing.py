@@ -32,7 +32,8 @@ def walk(root: str, as_json: bool) -> None:
             if key == "q":
                 return
             if key in KEYS:
-                common.say(output.safe(write_gate.settle(place, one, KEYS[key], now=common.now())))
+                with common.kept(as_json):
+                    common.say(output.safe(write_gate.settle(place, one, KEYS[key], now=common.now())))
     for document in overdue:
         common.say(
             output.safe(f"{document.id[-8:]} {document.type}: {document.text[:100]}; review it with `projectmem review ID`")

@@ -118,10 +118,11 @@ def add(
     if who == "human" and not (yes or as_json) and not typer.confirm("record it?"):
         raise RefusedError("nothing was recorded")
     heard: list[str] = []
-    events = rules.add(
-        place, text.strip(), clause, past, made_from, effect=effect, review_at=review_at, now=now, origin=who,
-        actor=caller.actor(), decision=decision, notices=heard,
-    )  # fmt: skip
+    with common.kept(as_json):
+        events = rules.add(
+            place, text.strip(), clause, past, made_from, effect=effect, review_at=review_at, now=now, origin=who,
+            actor=caller.actor(), decision=decision, notices=heard,
+        )  # fmt: skip
     common.notices(heard)
     _tell(place, events[-1], as_json, "recorded")
 
@@ -227,10 +228,11 @@ def confirm(
     if not (yes or as_json) and not typer.confirm("record it?"):
         raise RefusedError("nothing was changed")
     heard: list[str] = []
-    events = rules.add(
-        place, data["reason"], clause, past, data.get("examples") or [], effect=wanted, review_at=review_at, now=now,
-        origin="human", actor=caller.actor(), decision=data["decision"], replaces=old["id"], notices=heard,
-    )  # fmt: skip
+    with common.kept(as_json):
+        events = rules.add(
+            place, data["reason"], clause, past, data.get("examples") or [], effect=wanted, review_at=review_at, now=now,
+            origin="human", actor=caller.actor(), decision=data["decision"], replaces=old["id"], notices=heard,
+        )  # fmt: skip
     common.notices(heard)
     _tell(place, events[-1], as_json, "confirmed")
 
@@ -250,7 +252,8 @@ def clear(
     place = common.open_place(root)
     old = rules.find_rule(place, id)
     data = {"label_event": old["id"], "reason": reason}
-    event = record(place, "label.cleared", data, now=common.now(), origin="human", actor=caller.actor(), causes=[old["id"]])
+    with common.kept(as_json):
+        event = record(place, "label.cleared", data, now=common.now(), origin="human", actor=caller.actor(), causes=[old["id"]])
     if as_json:
         common.emit(event)
     else:

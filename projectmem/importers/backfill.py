@@ -10,6 +10,7 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +28,10 @@ from projectmem.hook.drafts import finished_draft
 from projectmem.hook.finish import judged, seen_again
 from projectmem.hook.naming import naming
 from projectmem.hook.state import open_state, redactor
+from projectmem.importers.appending import append, bring_in, spooled
 from projectmem.importers.earlier import Earlier
 from projectmem.importers.reading import Call, Counts
 from projectmem.place import Place
-from projectmem.writing import append
 
 Reader = Callable[[Path, Counts], Iterator[Call]]
 Sources = Sequence[tuple[Path, Reader]]
@@ -61,6 +62,7 @@ def backfill(
         sources = [(path, claude_code.read_calls) for path in claude_code.session_files(place)]
     if not sources:
         return Counts()
+    bring_in(place, now)
     try:
         state = open_state(place)
     except ProjectionError:  # busy, or not to be written: what is read here is enough but for a call begun before it
@@ -125,7 +127,7 @@ class _Backfill:
     def write(self) -> None:
         """Append the batch."""
         if self.drafts:
-            append(self.place, self.drafts, self.now, "batch")
+            append(self.place, self.drafts, self.now)
         self.drafts, self.chars = [], 0
 
 
@@ -138,12 +140,12 @@ def shaped(reader: Reader, path: Path, counts: Counts) -> Iterator[Call]:
 
 
 def _recorded(place: Place) -> tuple[set[str], set[str]]:
-    """(ids of all tool calls in the log, sessions that the hook recorded calls of). A resumed session repeats old lines."""
+    """(ids of all tool calls on record, sessions that the hook recorded calls of). A resumed session repeats old lines."""
     from projectmem_logs.reader import read_events
 
     calls: set[str] = set()
     observed: set[str] = set()
-    for event in read_events(place.home):
+    for event in chain(spooled(place.home), read_events(place.home)):
         if event.get("kind") != "action.finished":
             continue
         if call := (event.get("data") or {}).get("call"):

@@ -7,12 +7,13 @@ was erased from the log. Notes and decisions pass the gate before memory, as eve
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import chain
 from typing import Any
 
+from projectmem.importers.appending import append, bring_in, spooled
 from projectmem.importers.backfill import BATCH_EVENTS, Erased
 from projectmem.place import Place
 from projectmem.render import count
-from projectmem.writing import append
 
 # (name, time in us or 0 for now, kind, payload without `call`)
 Entry = tuple[str, int, str, dict[str, Any]]
@@ -43,6 +44,7 @@ def record_entries(place: Place, entries: Iterable[Entry], *, now: int, harness:
     """Append the entries that the log does not hold yet; the harness is who wrote them. Raises LogError."""
     from projectmem_logs.errors import KindError
 
+    bring_in(place, now)
     done, known, erased = Written(), _names(place), Erased(place)
     drafts: list[dict[str, Any]] = []
     for name, at, kind, data in entries:
@@ -61,10 +63,10 @@ def record_entries(place: Place, entries: Iterable[Entry], *, now: int, harness:
         done.held += bool(draft["data"].get("held_for"))
         drafts.append(draft)
         if kind in MEMORY or len(drafts) >= BATCH_EVENTS:  # the next is compared with what stands, this one included
-            append(place, drafts, now, "batch")
+            append(place, drafts, now)
             drafts = []
     if drafts:
-        append(place, drafts, now, "batch")
+        append(place, drafts, now)
     return done
 
 
@@ -85,5 +87,5 @@ def _draft(place: Place, kind: str, data: dict[str, Any], now: int, harness: str
 def _names(place: Place) -> set[str]:
     from projectmem_logs.reader import read_events
 
-    found = ((event.get("data") or {}).get("call") for event in read_events(place.home))
+    found = ((event.get("data") or {}).get("call") for event in chain(spooled(place.home), read_events(place.home)))
     return {name for name in found if isinstance(name, str)}
