@@ -187,5 +187,5 @@ def _has_hint_among_many(db: Any, known: list[str], words: frozenset[str]) -> bo
 
 def put_note(db: Any, session: str, call: str, data: str) -> None:
     """A note of a pre-hook. The caller holds a write transaction. Only the newest PENDING_MAX are kept."""
-    db.execute("REPLACE INTO pending (session, call, data) VALUES (?, ?, ?)", (session, call, data))
-    db.execute(f"DELETE FROM pending WHERE n <= (SELECT max(n) FROM pending) - {PENDING_MAX}")  # noqa: S608
+    newest = db.execute("REPLACE INTO pending (session, call, data) VALUES (?, ?, ?)", (session, call, data)).lastrowid
+    db.execute("DELETE FROM pending WHERE n <= ?", (newest - PENDING_MAX,))

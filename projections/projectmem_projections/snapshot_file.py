@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 
-from projectmem_logs.fastjson import encode, loads
+from projectmem_logs.fastjson import encode
+from projectmem_logs.fastjson import loads as _loads
 
 from .errors import ProjectionError, SnapshotBusy, SnapshotDamaged
 from .quick import CACHE, FOR_WRITING, put_note
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, Self
 
+loads = _loads  # a resident process has a faster way to the same value
 CLAIM_US = 10_000_000  # a claimer that has not finished by then is gone
 
 _BUSY = (5, 6)  # SQLITE_BUSY, SQLITE_LOCKED
@@ -83,7 +85,7 @@ class SnapshotFile:
     def __init__(self, path: str, *, busy_ms: int = 100) -> None:
         self.path = path
         self._guard = _Guard(path)
-        self._writable = False
+        self._writable = self._reads_on = False
         with self._guard:
             _private(path)
             # Never used by two threads at once, but by one after the other in a resident process.
@@ -120,6 +122,7 @@ class SnapshotFile:
         db.execute("COMMIT")
 
     def close(self) -> None:
+        self.rest()
         self._db.close()
 
     def __enter__(self) -> Self:
@@ -136,6 +139,7 @@ class SnapshotFile:
             self._writable = True
 
     def _begin(self) -> None:
+        self.rest()
         self.for_writing()
         self._db.execute("BEGIN IMMEDIATE")
 
@@ -148,6 +152,20 @@ class SnapshotFile:
         question locks the file and looks whether it has changed. Nothing may be written in it, and no writer commits
         meanwhile: it is for what reads nothing else."""
         return Reading(self)
+
+    def read_on(self) -> None:
+        """As `reading`, up to the end of the next `reading`, to the next write or to `rest`: no writer commits until then, so
+        that one of them has to come soon."""
+        with self._guard:
+            self._db.execute("BEGIN")
+        self._reads_on = True
+
+    def rest(self) -> None:
+        """End what `read_on` began."""
+        if self._reads_on:
+            self._reads_on = False
+            with self._guard:
+                self._rollback()
 
     # --- notes that are no part of the fold --------------------------------------------------------------------------
 
@@ -178,12 +196,17 @@ class SnapshotFile:
             found = [(call, decode(data)) for call, data in rows if not call.endswith("#claim")]
         return [(call, note) for call, note in found if isinstance(note, dict)][:16]
 
-    def claim(self, session: str, names: Iterable[str], now: int) -> list[str]:
+    def claim(self, session: str, names: Iterable[str], now: int, *, unless: tuple[str, str] | None = None) -> list[str]:
         """Those of the names that no other process has claimed within CLAIM_US before `now` (us): two hooks that are told
-        the same thing at the same time do it once. What is done for good is known by the log; a claim only bridges the gap."""
+        the same thing at the same time do it once. What is done for good is known by the log; a claim only bridges the gap.
+
+        unless  (call, member): none of them where the call's note has that member already
+        """
         won = []
         with self._guard:
             self._begin()
+            if unless is not None and unless[1] in (self.pending_get(session, unless[0]) or ()):
+                names = ()
             for name in names:
                 done = self._db.execute(
                     "INSERT INTO pending (session, call, data) VALUES (?, ?, ?) ON CONFLICT (session, call) DO UPDATE"
@@ -241,11 +264,13 @@ class Reading:
         self._snapshot, self._outer = snapshot, False
 
     def __enter__(self) -> None:
-        db = self._snapshot._db
-        self._outer = not db.in_transaction
-        if self._outer:
-            with self._snapshot._guard:
-                db.execute("BEGIN")
+        snapshot = self._snapshot
+        self._outer = snapshot._reads_on or not snapshot._db.in_transaction
+        if snapshot._reads_on:
+            snapshot._reads_on = False  # it goes on here, and ends here
+        elif self._outer:
+            with snapshot._guard:
+                snapshot._db.execute("BEGIN")
 
     def __exit__(self, *_: object) -> None:
         if self._outer:

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 
 MAX_CHANGES = 64
+LATER_MAX = 32  # successes of a family that a remedy is looked for in
 SELF_MADE_MAX = 5  # parts: fewer files than `changed_files` shows
 
 
@@ -90,10 +91,11 @@ class Seen:
 
 def look(state: State, action: Action, session: Session, now: int, as_of: Mapping[str, int] | None = None) -> Seen:
     """Read the state, and nothing else."""
-    records, asks = candidates(state, action.keys + action.kin, action.key, now, as_of)
+    found = _found(state, action.keys + action.kin, as_of)
+    records, asks = _candidates(found, action.key, now)
     records += failed_fix(state, action, now, as_of)
     known = {
-        r.id: (learnt(state, r, session.session, action), "" if r.fix else _stream_of(state, r))
+        r.id: (learnt(state, r, session.session, action), "" if r.fix else _stream_in(found.get(r.key, ()), r))
         for r in _whole_last(records, action)
     }
     return Seen(records, asks, list(state.labels()), known)
@@ -121,7 +123,14 @@ def candidates(
     state: State, keys: Sequence[str], key: str, now: int, as_of: Mapping[str, int] | None = None
 ) -> tuple[list[Any], list[Any]]:
     """(open records of `keys`, asks and passes of `key`): what `decide` needs of the log."""
-    found = state.entries(keys, as_of) if as_of is not None else state.entries(keys)
+    return _candidates(_found(state, keys, as_of), key, now)
+
+
+def _found(state: State, keys: Sequence[str], as_of: Mapping[str, int] | None) -> Mapping[str, Sequence[Any]]:
+    return state.entries(keys, as_of) if as_of is not None else state.entries(keys)
+
+
+def _candidates(found: Mapping[str, Sequence[Any]], key: str, now: int) -> tuple[list[Any], list[Any]]:
     asks = [entry for entry in found.get(key, ()) if entry["t"] in ("ask", "pass")]
     return (_records(found, now) if found else []), asks
 
@@ -137,7 +146,7 @@ def failed_fix(state: State, action: Action, now: int, as_of: Mapping[str, int] 
     if attempt is None:
         return []
     both = (attempt["key"], attempt["vkey"])
-    found = state.entries(both, as_of) if as_of is not None else state.entries(both)
+    found = _found(state, both, as_of)
     record = fixes.record(attempt, found.get(both[0], ()), found.get(both[1], ()), now)
     return [record] if record is not None and record.state == "open" else []
 
@@ -175,17 +184,18 @@ def learnt(state: State, record: Any, session: str, action: Action | None) -> di
 
         since = min(since, record.at - STARTING_US)  # a server may have been started just before
     changes = state.changes(since, MAX_CHANGES, record.paths)
-    mended = _reinstalled(state, record)
+    later = state.ok_after(record.family, record.at, LATER_MAX) if record.family else ()
+    mended = _reinstalled(later, record)
     facts["changes"] = [
         [c.type, c.subject, c.at]
         for c in changes
         if (c.type != "edit" or c.subject not in own) and (c.type != "install" or c.at not in mended)
     ]
-    facts["remedy"] = _remedy(state, record, action.cwd if action is not None and action.kind == "sh" else "")
+    facts["remedy"] = _remedy(state, later, record, action.cwd if action is not None and action.kind == "sh" else "")
     retried = state.retried(record.cls, asker(record, session))
     if retried:
         facts["retried"] = {name: [list(row) for row in rows] for name, rows in retried.items()}
-    facts["family_ok"] = bool(record.family and state.ok_after(record.family, record.at, 1))
+    facts["family_ok"] = bool(later)
     return facts
 
 
@@ -201,7 +211,11 @@ def compared(known: dict[str, Any], stream: str, record: Any, workspace: Workspa
 
 
 def _stream_of(state: State, record: Any) -> str:
-    return next((str(e["stream"]) for e in state.entries((record.key,)).get(record.key, ()) if e["id"] == record.id), "")
+    return _stream_in(state.entries((record.key,)).get(record.key, ()), record)
+
+
+def _stream_in(entries: Sequence[Any], record: Any) -> str:
+    return next((str(e["stream"]) for e in entries if e["id"] == record.id), "")
 
 
 def labels_of(state: State, workspace: Workspace) -> list[Any]:
@@ -282,17 +296,18 @@ def tried(
     }
 
 
-def _remedy(state: State, record: Any, cwd: str = "") -> dict[str, str] | None:
+def _remedy(state: State, later: Sequence[Any], record: Any, cwd: str = "") -> dict[str, str] | None:
     """What worked instead: the first later success that does the same work another way. Else what it worked after before:
     the install or login between an earlier failure of this very kind and the success that followed it.
 
-    One of the sessions that failed goes first: it knew what it was mending. `cwd` is where a shell would run it, "" for no shell.
+    One of the sessions that failed goes first: it knew what it was mending. `later` are the successes of its family since, `cwd`
+    is where a shell would run it, "" for no shell.
     """
     if not record.family or record.fix:
         return None
     from projectmem_gate.remedies import is_remedy, pasted
 
-    rows = [r for r in state.ok_after(record.family, record.at, 32) if r["key"] != record.key and is_remedy(record, r["text"])]
+    rows = [r for r in later if r["key"] != record.key and is_remedy(record, r["text"])]
     if rows:
         best = min(rows, key=lambda row: (row["session"] not in record.sessions, row["at"], row["id"]))
         return {"id": best["id"], "text": pasted(best["text"], cwd) if cwd else best["text"]}
@@ -300,15 +315,14 @@ def _remedy(state: State, record: Any, cwd: str = "") -> dict[str, str] | None:
     return {**before, "text": pasted(before["text"], cwd)} if before and cwd else before
 
 
-def _reinstalled(state: State, record: Any) -> set[int]:
+def _reinstalled(later: Sequence[Any], record: Any) -> set[int]:
     """When an install that failed went well in another way (`npm ci --legacy-peer-deps`): that is its remedy, and changes nothing
-    for the way that it failed in."""
+    for the way that it failed in. `later` as for `_remedy`."""
     if record.fix or not record.family.endswith(_INSTALLS):
         return set()
     from projectmem_gate.remedies import is_remedy
 
-    rows = state.ok_after(record.family, record.at, 32)
-    return {r["at"] for r in rows if r["key"] != record.key and is_remedy(record, r["text"])}
+    return {r["at"] for r in later if r["key"] != record.key and is_remedy(record, r["text"])}
 
 
 _INSTALLS = (" install", " ci", " add", " sync")

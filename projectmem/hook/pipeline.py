@@ -112,6 +112,7 @@ def _check(place: Place, state: Snapshot, payload: Payload, call: Call, now: int
     from projectmem.place import env
 
     moved = state.moves()
+    state.rest()  # to parse takes longer than a writer should wait
     action = as_tried(place, state, call, identified(place, call, moved, done=False), now, moved)
     with state.reading():  # the log as of one position, so that replay finds what was decided on
         asker = Session(call["session"], call["agent"], call["harness"], call["call"], turn_in(state, payload))
@@ -124,7 +125,8 @@ def _check(place: Place, state: Snapshot, payload: Payload, call: Call, now: int
     adapter = payload.adapter
     reply: Answer = None if policy.mode == "observe" else adapter.answer(payload, decision)
     # The same call comes twice where the hook is registered twice: both refuse (one may be killed), one warns and records.
-    if not call["call"] or (_unanswered(state, call) and state.claim(call["session"], [f"{call['call']}#pre"], now)):
+    mine = f"{call['call']}#pre"
+    if not call["call"] or state.claim(call["session"], [mine], now, unless=(call["call"], "verdict")):
         draft = drafts.proposed_draft(
             call, action, decision, facts, asker, policy_hash=policy_hash(policy), now=now, as_of=cursor, labels=labels
         )
@@ -140,9 +142,3 @@ def _check(place: Place, state: Snapshot, payload: Payload, call: Call, now: int
     elif decision.verdict == "warn":
         return None
     return reply
-
-
-def _unanswered(state: Snapshot, call: Call) -> bool:
-    """Whether no decision on this very call is on record yet."""
-    earlier = state.pending_get(call["session"], call["call"])
-    return earlier is None or "verdict" not in earlier

@@ -22,7 +22,16 @@ BUSY_MS = 1_000  # parallel calls write at the same time; waiting is better than
 INLINE_BYTES = 512 << 10  # what is folded in before a call: about 30 ms; more is left to a process of its own
 CATCH_UP_EVENTS = 20_000  # about two seconds' worth; a command shows that it waits for the rest
 
-opener: Callable[..., Snapshot] = Snapshot  # a resident process keeps what it opens: serve/kept.py
+
+def _identity(tool: str, given: Any, **names: Any) -> Action:
+    from projectmem_gate.identify import identify
+
+    return identify(tool, given, **names)
+
+
+# A resident process keeps what it opens and remembers what it has parsed: serve/kept.py, serve/remembered.py.
+opener: Callable[..., Snapshot] = Snapshot
+identity: Callable[..., Action] = _identity
 _redactors: dict[str, Redactor] = {}
 _mended: dict[str, str] = {}
 _compiled: list[Any] = [None, None]  # the accepted policy that was read last, and what it came to
@@ -37,7 +46,8 @@ def open_state(place: Place, *, patient: bool = True) -> Snapshot:
     """The snapshot of the place's log, caught up. One that is damaged, foreign or does not go with the log (which was cut,
     restored or rewritten behind its back) is thrown away and folded again from the log.
 
-    patient  take a few seconds where it needs them; otherwise BehindError where that is more than a call can wait for
+    patient  take a few seconds where it needs them; otherwise BehindError where that is more than a call can wait for, and what
+             is read next is of the moment that it was found caught up at (`read_on`)
     Raises ProjectionError where it cannot be written, SnapshotBusy where another process holds it.
     """
     from projectmem_projections.errors import SnapshotDamaged
@@ -89,7 +99,10 @@ def _opened(place: Place, path: str, folder: str, patient: bool) -> Snapshot:
 def _follow(place: Place, state: Snapshot, patient: bool) -> None:
     from projectmem_projections.tail import positions
 
+    if not patient:
+        state.read_on()  # whoever is in a hurry asks more at once, and is done soon
     if state.stale(positions(place.home)):
+        state.rest()
         if not patient and (behind := state.lag(place.home)) > INLINE_BYTES:
             raise BehindError(f"it is {max(1, behind >> 20)} MB behind the log")
         state.catch_up(place.home, CATCH_UP_EVENTS)
@@ -228,8 +241,6 @@ def identified(place: Place, call: Call, moved: Sequence[str] = (), *, done: boo
     moved  the moves of files on record (`moves()` of the state): a file that was moved has the name it had before
     done   whether the call has ended well, so that its edit is in the file; None where the files of today tell nothing
     """
-    from projectmem_gate.identify import identify
-
     from projectmem.hook.naming import naming
 
     if not call.get("redacted"):
@@ -246,4 +257,4 @@ def identified(place: Place, call: Call, moved: Sequence[str] = (), *, done: boo
 
         whole = widened(place.root, call["cwd"], given, done=done)
         given = given if whole is given else redactor(place).tree(whole)  # the rest of a line may hold a secret
-    return identify(call["tool"], given, root=place.root, cwd=call["cwd"], harness=call["harness"], **names)
+    return identity(call["tool"], given, root=place.root, cwd=call["cwd"], harness=call["harness"], **names)

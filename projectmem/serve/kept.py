@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 from collections.abc import Mapping
 from typing import Any
 
 import orjson
-from projectmem_logs.fastjson import encode
+from projectmem_logs.fastjson import encode, loads
 from projectmem_logs.store import LogStore
-from projectmem_projections import quick, snapshot
+from projectmem_projections import quick, snapshot, snapshot_file
 from projectmem_projections.errors import ProjectionError, SnapshotDamaged
 from projectmem_projections.glance import Glance, current
 from projectmem_projections.schema_sqlite import VERSION
@@ -25,6 +26,7 @@ from projectmem_projections.sqlite import sqlite3
 
 from projectmem import recall_light, writing
 from projectmem.hook import state
+from projectmem.serve import remembered
 
 SPARE_MAX = 4  # of each log: more requests at once open their own
 # Objects between two searches for reference cycles. By the interpreter's 700 each request was searched through several times, a
@@ -35,6 +37,7 @@ OPTIONS = (
     | orjson.OPT_PASSTHROUGH_SUBCLASS
 )  # fmt: skip
 NO_FILE = (0, 0)
+_LONG = re.compile(r"(?:^|[:\[,])\s*-?\d{17}")  # a number that may be too long for orjson, which makes another one of it
 
 _stores: dict[tuple[str, str], list[LogStore]] = {}
 _snapshots: dict[str, list[KeptSnapshot]] = {}
@@ -51,15 +54,15 @@ class KeptSnapshot(Snapshot):
 
     def stale(self, positions: Mapping[str, tuple[str, int]]) -> bool:
         """As any; a file that was made over meanwhile into one of another version is told here."""
-        with self.reading():
-            with self._guard:
-                version = self._db.execute("PRAGMA user_version").fetchone()[0]
-            if version != VERSION:
-                raise SnapshotDamaged(f"the gate snapshot {self.path} is of version {version} by now: rebuild it from the log")
-            return super().stale(positions)
+        with self._guard:
+            version = self._db.execute("PRAGMA user_version").fetchone()[0]
+        if version != VERSION:
+            raise SnapshotDamaged(f"the gate snapshot {self.path} is of version {version} by now: rebuild it from the log")
+        return super().stale(positions)
 
     def close(self) -> None:
         """Keep it for the next request, unless its file is gone or something was left undone."""
+        self.rest()
         spare = _snapshots.setdefault(self.path, [])
         if self._db.in_transaction or len(spare) >= SPARE_MAX or self.file != _file(self.path):
             super().close()
@@ -130,6 +133,16 @@ def _encoded(value: Any) -> str:
         return encode(value)
 
 
+def _decoded(raw: bytes | str) -> Any:
+    """What `fastjson.loads` makes of a stored text, in a fifth of the time."""
+    if isinstance(raw, str) and not _LONG.search(raw):
+        try:
+            return orjson.loads(raw)
+        except ValueError:
+            pass  # what only the other one reads, or refuses in its own words
+    return loads(raw)
+
+
 def _look(home: str, read_max: int | None) -> Glance:
     """What recall has read, with what was appended since: a process that goes on never reads a line twice."""
     kept, generation = _glances.pop(home, None), current(home)
@@ -160,7 +173,8 @@ def keep() -> None:
     gc.freeze()  # modules live as long as the process: no search need look at them
     gc.set_threshold(COLLECT_AFTER, *_collects[1:])
     quick.connect, quick.disconnect, quick.FOR_WRITING = _connect, _disconnect, _for_writing[-1:]
-    state.opener, snapshot.encode = _open, _encoded
+    state.opener, state.identity = _open, remembered.identity
+    snapshot.encode, snapshot_file.loads = _encoded, _decoded
     recall_light.take, recall_light.give, recall_light.is_unread = _look, _unlook, _is_unread
     writing.take, writing.give = _take, _give
 
@@ -169,7 +183,9 @@ def release() -> None:
     """Close what was kept, and keep nothing from now on."""
     gc.set_threshold(*_collects)
     gc.unfreeze()
-    state.opener, snapshot.encode = Snapshot, encode
+    state.opener, state.identity = Snapshot, state._identity
+    snapshot.encode, snapshot_file.loads = encode, loads
+    remembered.forget()
     recall_light.take, recall_light.give = recall_light.opened, recall_light.closed
     recall_light.is_unread = recall_light.unread
     quick.connect, quick.disconnect, quick.FOR_WRITING = quick.opened, quick.closed, _for_writing

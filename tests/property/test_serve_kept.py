@@ -32,3 +32,18 @@ def _either(encode: Any, value: Any) -> Any:
 def test_the_faster_way_writes_the_same_text(value: Any) -> None:
     """Of every value that an event can hold, and of some that none can."""
     assert _either(kept._encoded, value) == _either(fastjson.encode, value)
+
+
+_texts = st.builds(fastjson.encode, _values.filter(lambda value: not isinstance(_either(fastjson.encode, value), type)))
+_odd = st.sampled_from(
+    ["1e400", "-0", "[1.5]", "[NaN]", '"\\ud800"', '{"a":1,"a":2}', "18446744073709551616", "[-9223372036854775809]", "", "{} x"]
+)
+
+
+@given(_texts | _odd | st.text())
+@example('{"n": 340282366920938463463374607431768211456}')
+@example("[" * 2000 + "]" * 2000)
+def test_the_faster_way_reads_the_same_value(text: str) -> None:
+    """Of every text that was stored, and of damage; a number of any length stays itself."""
+    one, other = _either(kept._decoded, text), _either(fastjson.loads, text)
+    assert repr(one) == repr(other)  # NaN is not equal to itself, and 1 is equal to 1.0
