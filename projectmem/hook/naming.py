@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,21 +19,45 @@ if TYPE_CHECKING:
     from projectmem.place import Place
 
 WORKTREES_MAX = 32
-_known: dict[str, dict[str, Any]] = {}
+_SETTLED_NS = 1_000_000_000  # a folder's time may be this coarse: what changed later than that may change again unseen
+_known: dict[str, tuple[tuple[int, ...], dict[str, Any]]] = {}
 
 
 def naming(place: Place) -> dict[str, Any]:
-    """Keyword arguments of `identify` for calls in this place; read once per process. Raises nothing."""
+    """Keyword arguments of `identify` for calls in this place; read once per process, and again when a work tree comes, goes or
+    is moved. Raises nothing."""
+    mark = _mark(place.common_dir)
     found = _known.get(place.root)
-    if found is None:
+    if found is None or found[0] != mark:
         folds = folds_case(place.root)
-        found = _known[place.root] = {
+        names = {
             "resolve": os.path.realpath,
             "worktrees": worktrees(place.root, place.common_dir),
             "fold_case": folds,
             "fold_unicode": sys.platform == "darwin" or (folds and sys.platform.startswith("linux")),
         }
-    return found
+        settled = time.time_ns() - max(mark, default=0) > _SETTLED_NS
+        found = _known[place.root] = (mark if settled else (-1,)), names
+    return found[1]
+
+
+def _mark(common_dir: str) -> tuple[int, ...]:
+    """When the list of work trees and where each of them is were written last; () where there are none but the main one."""
+    folder = f"{common_dir}/worktrees"
+    if not common_dir or not (changed := _written(folder)):
+        return ()
+    try:
+        names = sorted(os.listdir(folder))[:WORKTREES_MAX]
+    except OSError:
+        names = []
+    return (changed, *(_written(f"{folder}/{name}/gitdir") for name in names))
+
+
+def _written(path: str) -> int:
+    try:
+        return os.stat(path).st_mtime_ns
+    except OSError:
+        return 0
 
 
 def folds_case(path: str) -> bool:

@@ -45,6 +45,25 @@ def test_other_work_trees_are_the_same_project(repository: Path) -> None:
     assert key(repository, f"pytest {repository.parent}/other/releases/9/a.py") != want
 
 
+def test_a_work_tree_that_comes_goes_or_is_moved_is_seen(repository: Path) -> None:
+    """In a process that goes on: at once, and also where the list of them is old."""
+    git = ["git", "-C", str(repository), "worktree"]
+    want = key(repository, "pytest releases/9/a.py")
+    for words, name in (
+        (["add", "-q", "--detach", "../more"], "more"),
+        (["move", "../more", "../moved"], "moved"),
+        (["move", "../moved", "../again"], "again"),
+    ):
+        assert key(repository, f"pytest {repository.parent}/{name}/releases/9/a.py") != want
+        for path in (repository / ".git/worktrees", *(repository / ".git/worktrees").glob("*/gitdir")):
+            os.utime(path, (1, 1))  # long ago
+        key(repository, "make")  # read, and remembered
+        subprocess.run([*git, *words], check=True, capture_output=True)
+        assert key(repository, f"pytest {repository.parent}/{name}/releases/9/a.py") == want
+    subprocess.run([*git, "remove", "../again"], check=True, capture_output=True)
+    assert key(repository, f"pytest {repository.parent}/again/releases/9/a.py") != want
+
+
 def test_linked_folders_are_the_folders_they_lead_to(repository: Path) -> None:
     """By path, by `cd`, and by the path of a file in them."""
     assert key(repository, "cd current && make") == key(repository, "cd releases/9 && make")
