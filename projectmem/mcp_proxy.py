@@ -1,4 +1,5 @@
-"""`projectmem proxy -- CMD ARGS`: an MCP server over stdio with the gate before its tools.
+"""`projectmem proxy -- CMD ARGS`: an MCP server over stdio with the gate before its tools. One that is reached over HTTP is a
+process of ours that connects to it (mcp_bridge.py).
 
 Two pumps, one for each direction, pass lines on as they come. The server's standard error is ours; signals go to the server; its
 exit code becomes ours. A client that closes its end gets what the server still has to say.
@@ -18,6 +19,7 @@ from projectmem import caller
 from projectmem import place as places
 from projectmem.errors import NotFoundError
 from projectmem.integrations.core import Gate
+from projectmem.mcp_address import Address
 from projectmem.mcp_gate import Gated
 
 SIGNALS = ("SIGTERM", "SIGINT", "SIGHUP")
@@ -26,12 +28,14 @@ SIGNALS = ("SIGTERM", "SIGINT", "SIGHUP")
 class Proxy:
     """One server, started; `run` serves until it ends. `source` and `sink` are the client's ends."""
 
-    def __init__(self, gated: Gated, command: list[str], source: IO[bytes], sink: IO[bytes]) -> None:
+    def __init__(
+        self, gated: Gated, command: list[str], source: IO[bytes], sink: IO[bytes], env: dict[str, str] | None = None
+    ) -> None:
         self.gated, self.source, self.sink = gated, source, sink
         self._write = threading.Lock()
         self._left = self._read_all = False  # the client is gone, or asked us to go; nothing more is read of it
         try:
-            self.server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            self.server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env)
         except OSError as exc:
             why = exc.strerror or str(exc)
             raise NotFoundError(
@@ -130,18 +134,23 @@ def hooked_in(cwd: str) -> Callable[[str], bool]:
     return hooked
 
 
-def run(command: list[str], cwd: str, name: str = "") -> int:
+def run(command: list[str], cwd: str, name: str = "", address: Address | None = None) -> int:
     """Serve one client over standard input and output with the server that `command` starts; returns the exit code.
 
     cwd   whose project's log is asked;  name  the server's for the gate, "" for what it calls itself
+    address  where the server is, in place of a command, for one that is reached over HTTP
     Raises NotFoundError where the server cannot be started.
     """
     from projectmem.serve import kept
 
     kept.keep()
+    env = None
+    if address is not None:
+        command = [sys.executable, "-P", "-m", "projectmem.mcp_bridge"]
+        env = places.environment({places.MCP_SERVER_VARIABLE: address.to_text()})
     gate = Gate(cwd, session=caller.actor()["session"])
-    gated = Gated(gate, hooked_in(cwd), name, os.path.basename(command[0]))
+    gated = Gated(gate, hooked_in(cwd), name, os.path.basename(command[0]) if address is None else "http")
     try:
-        return Proxy(gated, command, sys.stdin.buffer, sys.stdout.buffer).run()
+        return Proxy(gated, command, sys.stdin.buffer, sys.stdout.buffer, env).run()
     finally:
         kept.release()

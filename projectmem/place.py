@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 HOME_VARIABLE = "PROJECTMEM_GATE_HOME"  # overrides where the log is
 SWITCH_VARIABLE = "PROJECTMEM_GATE"  # `off` turns the hook off
+MCP_SERVER_VARIABLE = "PROJECTMEM_MCP_SERVER"  # the entry of an MCP server over HTTP that the proxy stands before
 FOLDER = "projectmem"  # inside the git common directory
 FOLDER_OUTSIDE_GIT = ".projectmem-gate"
 MAX_POINTER_BYTES = 4096  # of a `.git` or `commondir` file

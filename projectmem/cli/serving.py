@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from projectmem import output
+from projectmem import place as places
 from projectmem.cli import common
 from projectmem.cli.common import EXITS, Root
+
+if TYPE_CHECKING:
+    from projectmem.mcp_address import Address
 
 PROXY_EXITS = "Exit code: the server's; 2 wrong usage, 3 could not be started."
 
@@ -34,10 +38,16 @@ def proxy(
     name: Annotated[
         str, typer.Option("--name", help="What the client calls the server (default: what it calls itself).", show_default=False)
     ] = "",
+    url: Annotated[
+        str, typer.Option("--url", metavar="URL", help="Where the server is, for one over HTTP.", show_default=False)
+    ] = "",
     wrap: Annotated[
         Path | None,
         typer.Option("--wrap", metavar="FILE", help="Put the proxy before every server in FILE (.mcp.json).", show_default=False),
     ] = None,
+    every: Annotated[
+        bool, typer.Option("--open", help="With --wrap: also before servers over HTTP that may want a login.")
+    ] = False,
     unwrap: Annotated[
         Path | None, typer.Option("--unwrap", metavar="FILE", help="Take it out again.", show_default=False)
     ] = None,
@@ -47,24 +57,44 @@ def proxy(
 
     `projectmem proxy -- CMD ARGS` starts the server and passes everything through. A call that is about to repeat a failure is
     warned of in its result, or refused in place of it. For clients whose hooks do not see MCP calls.
+
+    Headers for --url stand in PROJECTMEM_MCP_SERVER, as {"headers": {...}}.
     """
     from projectmem.errors import BadInputError
     from projectmem.setup import wrapping
 
-    if sum(map(bool, (command, wrap, unwrap))) != 1:
-        raise BadInputError("give the server's command after `--`, or a file with --wrap or --unwrap")
-    if command:
+    entry = places.env(places.MCP_SERVER_VARIABLE)
+    over_http = url or (entry and not (command or wrap or unwrap))
+    if sum(map(bool, (command, over_http, wrap, unwrap))) != 1:
+        raise BadInputError("give the server's command after `--`, its address with --url, or a file with --wrap or --unwrap")
+    if command or over_http:
         from projectmem.mcp_proxy import run
 
-        common.leave(run(command, common.workdir(root), name))
+        address = _address(entry, url) if over_http else None
+        common.leave(run(command or [], common.workdir(root), name, address))
     file = wrap or unwrap
     assert file is not None
-    names = wrapping.wrap(file) if wrap else wrapping.unwrap(file)
+    names = wrapping.wrap(file, every=every) if wrap else wrapping.unwrap(file)
     done = "the gate is before" if wrap else "the gate is no longer before"
     for server in names:
         common.say(f"{done} the tools of {output.safe(server)}")
     if not names:
         common.say(f"nothing to {'wrap' if wrap else 'unwrap'} in {output.safe(str(file))}")
+    for server, why in wrapping.left(file, every=every) if wrap else []:
+        common.note(f"left {output.safe(server)} as it is: {why}")
+
+
+def _address(entry: str, url: str) -> Address:
+    """Where a server over HTTP is: the entry of the environment, with the address of the command line. Raises BadInputError."""
+    from projectmem.errors import BadInputError
+    from projectmem.mcp_address import address_of
+    from projectmem.setup import jsonc
+
+    try:
+        given = jsonc.parse(entry or "{}").data
+    except jsonc.JsonError as exc:
+        raise BadInputError(f"{places.MCP_SERVER_VARIABLE} is not valid JSON ({exc})") from None
+    return address_of({**(given if isinstance(given, dict) else {}), **({"url": url} if url else {})})
 
 
 def serve(

@@ -61,8 +61,6 @@ def init(
     `uninit` undoes it.
     """
     from projectmem.setup.harnesses import CLAUDE, detected
-    from projectmem.setup.hook_lists import SettingsError
-    from projectmem.setup.init import changes
     from projectmem.setup.init import init as set_up
     from projectmem.setup.preview import lines, summary
 
@@ -72,12 +70,7 @@ def init(
     if not as_json and not harness and not detected():
         common.note("no harness was found: this sets up Claude Code; name another with --harness")
     if not as_json or dry_run:
-        try:
-            found = changes(common.workdir(root), harnesses=harnesses, user=user, plugin=plugin)
-        except SettingsError:
-            if not harness and len(harnesses) > 1:
-                common.note("one harness's file is in the way of all: mend that, or name the others with --harness")
-            raise
+        found = _changes(common.workdir(root), harnesses, user, plugin, named=bool(harness))
         if as_json:
             common.emit({"changes": [line for change in found for line in lines(*change)]})
         for change in [] if as_json else found:
@@ -106,6 +99,19 @@ def init(
     for line in report.lines():
         common.say(output.safe(line))
     common.say("Next: work as usual. `projectmem doctor` proves that the hooks fire; `projectmem failures` shows what is known.")
+
+
+def _changes(start: str, harnesses: list[str], user: bool, plugin: Path | None, *, named: bool) -> list[tuple[Path, str, str]]:
+    """What `init` would change. Raises SettingsError, having said how to go on where nobody `named` the harness in the way."""
+    from projectmem.setup.hook_lists import SettingsError
+    from projectmem.setup.init import changes
+
+    try:
+        return changes(start, harnesses=harnesses, user=user, plugin=plugin)
+    except SettingsError:
+        if not named and len(harnesses) > 1:
+            common.note("one harness's file is in the way of all: mend that, or name the others with --harness")
+        raise
 
 
 def _folder(plugin: Path | None, other: bool) -> Path | None:
