@@ -15,6 +15,8 @@ def shell_error(text: str) -> str:
     """The name a shell could not run, "" when there is no such complaint."""
     if "not found" not in text and "o such file" not in text:
         return ""
+    if "\n" in text:  # a complaint is one line: only such lines are worth these patterns
+        text = "\n".join([line for line in text.split("\n") if "not found" in line or "o such file" in line])
     m = rx(
         r"^(?:\S*sh: |\(eval\):|\S+: )?(?:line )?(?:\d+: )?"
         r"(?:(\S+): command not found|command not found: (\S+)|no such file or directory: (\S+))$"

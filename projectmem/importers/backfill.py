@@ -6,29 +6,19 @@ erased from it. Memory stays bounded: a batch of calls, the ids that are known, 
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import orjson
-from projectmem_gate import verifiers
-from projectmem_gate.identify import identify
-from projectmem_gate.model import OK, Action, Outcome
-from projectmem_gate.moves import renames
-from projectmem_gate.outcome import covers_exit
-from projectmem_logs.canonical import sanitize
 from projectmem_projections.errors import ProjectionError
 
 from projectmem import place as places
-from projectmem.hook.drafts import finished_draft
-from projectmem.hook.finish import judged, seen_again
-from projectmem.hook.naming import naming
-from projectmem.hook.state import open_state, redactor
+from projectmem.hook.state import open_state
+from projectmem.importers import workers
 from projectmem.importers.appending import append, bring_in, spooled
+from projectmem.importers.drafting import Drafts
 from projectmem.importers.earlier import Earlier
 from projectmem.importers.reading import Call, Counts
 from projectmem.place import Place
@@ -36,8 +26,7 @@ from projectmem.place import Place
 Reader = Callable[[Path, Counts], Iterator[Call]]
 Sources = Sequence[tuple[Path, Reader]]
 BATCH_EVENTS = 1_000
-RESOLVED = 100_000  # paths whose real names are kept
-KEPT_ACTIONS, SHORT = 4_096, 2_000  # actions that are kept, of inputs of at most so many bytes
+ALONE = 400  # calls that are recorded before other processes are asked to help: a third of a second's work
 BATCH_CHARS = 4 << 20  # of inputs: what is derived from one is a few times as long, and a batch of the log ends at 32 MiB
 SHAPES = (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError, OverflowError, sqlite3.Error, OSError)
 
@@ -77,7 +66,8 @@ class _Backfill:
     """One run: what is known, what was read, and the batch that is not written yet."""
 
     def __init__(self, place: Place, earlier: Earlier, now: int) -> None:
-        self.place, self.now, self.drafts_of = place, now, _Drafts(earlier)
+        self.place, self.now, self.drafts_of = place, now, Drafts(earlier)
+        self.workers: workers.Workers | None = None
         self.counts, self.owner, self.erased = Counts(), _Owner(place), Erased(place)
         self.known, self.observed = _recorded(place)
         self.sessions: set[str] = set()
@@ -85,6 +75,20 @@ class _Backfill:
         self.chars = 0
 
     def run(self, sources: Iterable[tuple[Path, Reader]]) -> Counts:
+        try:
+            self.read(sources)
+            if self.workers is not None:
+                for draft in self.workers.rest():
+                    self.keep(draft)
+        finally:
+            if self.workers is not None:
+                self.workers.close()
+        self.write()
+        self.counts.sessions = len(self.sessions)
+        return self.counts
+
+    def read(self, sources: Iterable[tuple[Path, Reader]]) -> None:
+        """Take in what the sources tell."""
         for path, reader in sources:
             before = self.counts.damaged
             belongs = False
@@ -93,9 +97,6 @@ class _Backfill:
             self.counts.files += belongs
             if self.counts.damaged > before:
                 self.counts.unread.setdefault(str(path), "")
-        self.write()
-        self.counts.sessions = len(self.sessions)
-        return self.counts
 
     def take(self, call: Call) -> bool:
         """Record one call if it is to be; whether it belongs to this repository."""
@@ -111,14 +112,23 @@ class _Backfill:
             counts.known += 1
         else:
             self.known.add(call["call"])
-            draft = self.drafts_of.make(where, call)
             counts.recorded += 1
-            counts.failed += draft["data"]["outcome"] == "failed"
-            self.drafts.append(draft)
-            self.chars += len(draft["data"]["input"])
-            if len(self.drafts) >= BATCH_EVENTS or self.chars >= BATCH_CHARS:
-                self.write()
+            if counts.recorded == ALONE:
+                self.workers = workers.started(self.drafts_of)
+            if self.workers is None:
+                self.keep(self.drafts_of.make(where, call))
+            else:
+                for draft in self.workers.give(where, call):
+                    self.keep(draft)
         return True
+
+    def keep(self, draft: dict[str, Any]) -> None:
+        """Add to the batch, and write it when it is full."""
+        self.counts.failed += draft["data"]["outcome"] == "failed"
+        self.drafts.append(draft)
+        self.chars += len(draft["data"]["input"])
+        if len(self.drafts) >= BATCH_EVENTS or self.chars >= BATCH_CHARS:
+            self.write()
 
     def hooked(self, call: Call) -> bool:
         """Whether the hook has seen the call's session under ids of its own."""
@@ -172,59 +182,6 @@ class Erased:
         from projectmem.forget import call_mark
 
         return call_mark(redaction_key(self.home), call) in self.marks
-
-
-class _Drafts:
-    """Makes the `action.finished` draft of a call as the hook would have made it, without asking twice what it knows already."""
-
-    def __init__(self, earlier: Earlier) -> None:
-        self.earlier = earlier
-        self.resolve = lru_cache(RESOLVED)(os.path.realpath)  # for one run: nobody moves a folder while it lasts
-        self.actions: dict[tuple[Any, ...], Action] = {}
-
-    def make(self, place: Place, call: Call) -> dict[str, Any]:
-        """The draft, which later calls are compared with. Secrets go before anything is kept."""
-        redact = redactor(place)
-        call["input"] = redact.tree(call["input"])
-        action = self.action(place, call)
-        outcome = _plainly(call, action)
-        if outcome is None:
-            call["output"] = redact.text(sanitize(call["output"]))
-            outcome = seen_again(self.earlier, call, action, judged(call, action, {}))
-        draft = finished_draft(call, action, outcome, {}, at=call["at"], origin="import", source="backfill")
-        self.earlier.learn(draft)
-        return draft
-
-    def action(self, place: Place, call: Call) -> Action:
-        """What the call is. The same short input in the same folder is the same, as long as nothing was moved in between."""
-        moved, sha = self.earlier.moves(call["at"]), call.get("input_sha") or ""
-        asked = orjson.dumps(sanitize(call["input"]))
-        key = (place.root, call["cwd"], call["harness"], call["tool"], sha, asked, *moved)
-        found = self.actions.get(key) if len(asked) <= SHORT else None
-        if found is None:
-            names = {**naming(place), "resolve": self.resolve, "renames": renames(moved) if moved else None}
-            given = {"root": place.root, "cwd": call["cwd"], "harness": call["harness"], "input_sha": sha}
-            found = identify(call["tool"], call["input"], **given, **names)
-            if len(asked) <= SHORT:
-                if len(self.actions) >= KEPT_ACTIONS:
-                    self.actions.clear()
-                self.actions[key] = found
-        return found
-
-
-def _plainly(call: Call, action: Action) -> Outcome | None:
-    """The outcome of a call that went well and whose output says no more than that: nothing of it is kept, so no secret in it can
-    be. None where something of the output may have to be kept, or compared."""
-    if call["is_error"] or call["exit_code"] or call["error_kind"] or covers_exit(action):
-        return None
-    family = action.parts[-1].family if action.parts else ""
-    if verifiers.report(family, call["output"]) is not None:
-        return None
-    outcome = judged(call, action, {})
-    if outcome.outcome != OK or outcome.excerpt or outcome.signature:
-        return None
-    call["output"] = ""
-    return outcome
 
 
 class _Owner:

@@ -21,6 +21,7 @@ SECTIONS = {
     "serving": "The resident hook (bar: p95 2 ms a call)",
     "recording": "Recording one event (bar: 1.2x from 200 to 100,000 events)",
     "log": "The event log",
+    "importing": "Importing whole histories (bar: 20 MB/s by the clock)",
     "projections": "Snapshot and summaries",
     "building": "All summaries from the log (bars: 2x DuckDB's own read_json of the same bytes, 1 GB)",
     "querying": "Questions to the summaries, by the size of the log",

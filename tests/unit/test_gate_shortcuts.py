@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from projectmem_gate import commands, signature, telling
+from projectmem_gate import blame, commands, signature, telling
 from projectmem_gate.lines import rx
 from projectmem_gate.words import ACTIVE_END, GLOB, is_static
 
@@ -49,3 +49,24 @@ def test_the_lines_of_an_output_that_is_asked_about_again_are_the_callers_own() 
     first.clear()
     assert signature.telling_lines("a\nmake: *** [all] Error 2\n") == ["make: *** [all] Error 2"]
     assert signature.telling_lines("panic: b\n") == ["panic: b"] and signature.telling_lines("") == []
+
+
+def test_what_a_shell_could_not_run_is_found_among_any_lines() -> None:
+    """Lines that are no complaint change nothing, wherever they stand."""
+    said = {
+        "sh: 1: foo: not found": "foo",
+        "bash: line 3: foo: command not found": "foo",
+        "zsh:1: command not found: foo": "foo",
+        "zsh: no such file or directory: ./foo": "./foo",
+        "foo: command not found": "foo",
+        "(eval):1: foo: not found": "",
+        "foo not found": "",
+        "ls: foo: No such file": "",
+    }
+    chance = random.Random(7)
+    for line, named in said.items():
+        assert blame.shell_error(line) == named
+        for _ in range(50):
+            around = chance.choices(["", "ok", "a: b", "$ foo", "\t", "it was not to be found", "line 3:", "sh:"], k=6)
+            at = chance.randrange(7)
+            assert blame.shell_error("\n".join([*around[:at], line, *around[at:]])) == named

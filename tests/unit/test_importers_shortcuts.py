@@ -15,7 +15,7 @@ from projectmem_logs.home import init_home
 from projectmem_logs.reader import read_events
 
 from projectmem import output
-from projectmem.importers import backfill as importing
+from projectmem.importers import drafting
 from projectmem.importers.backfill import backfill
 from projectmem.importers.earlier import Earlier
 from projectmem.place import Place, locate
@@ -78,8 +78,8 @@ def test_every_shortcut_gives_what_the_long_way_gives(tmp_path: Path, monkeypatc
     """Outputs that are not looked at for secrets, actions that are known, outcomes that are not learned: the same events."""
     short, long = _place(tmp_path / "short"), _place(tmp_path / "long")
     assert backfill(short, now=NOW, sources=[(tmp_path, lambda *_: _calls(short))]).recorded == len(_rows())
-    monkeypatch.setattr(importing, "_plainly", lambda *_: None)
-    monkeypatch.setattr(importing, "SHORT", -1)
+    monkeypatch.setattr(drafting, "_judged", drafting._looked_at)
+    monkeypatch.setattr(drafting, "SHORT", -1)
     monkeypatch.setattr("projectmem.importers.earlier._moves_nothing", lambda _: False)
     assert backfill(long, now=NOW, sources=[(tmp_path, lambda *_: _calls(long))]).recorded == len(_rows())
     key = (Path(short.home) / "key").read_bytes()
@@ -101,7 +101,7 @@ def test_no_secret_of_an_output_reaches_the_log(tmp_path: Path) -> None:
 def test_the_same_command_is_named_anew_once_a_file_was_moved(tmp_path: Path) -> None:
     """A known action is known only as long as nothing was moved."""
     place = _place(tmp_path / "repo")
-    drafts = importing._Drafts(Earlier())
+    drafts = drafting.Drafts(Earlier())
     before = list(_calls(place))
     moved = next(call for call in before if "git mv" in str(call["input"]))
     late = {**before[9], "call": "late", "at": NOW}

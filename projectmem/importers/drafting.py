@@ -1,0 +1,111 @@
+"""The `action.finished` draft of a call that an import read, as the hook would have made it; nothing known is asked twice."""
+
+from __future__ import annotations
+
+import marshal
+import os
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import orjson
+from projectmem_gate import verifiers
+from projectmem_gate.identify import identify
+from projectmem_gate.model import OK, Action, Outcome
+from projectmem_gate.moves import renames
+from projectmem_gate.outcome import covers_exit
+from projectmem_logs.canonical import sanitize
+
+from projectmem.hook.drafts import finished_draft
+from projectmem.hook.finish import judged, seen_again
+from projectmem.hook.naming import naming
+from projectmem.hook.state import redactor
+from projectmem.importers.earlier import Earlier
+from projectmem.importers.reading import Call
+from projectmem.place import Place
+
+RESOLVED = 100_000  # paths whose real names are kept
+KEPT_ACTIONS, SHORT = 4_096, 2_000  # actions that are kept, of inputs of at most so many bytes
+
+Draft = dict[str, Any]
+# A draft that was made without knowing of other calls, and the keys that a failure on record would change it for.
+Row = tuple[Draft, tuple[str, ...]]
+
+
+class Drafts:
+    """Makes drafts, and knows what earlier ones said."""
+
+    def __init__(self, earlier: Earlier | None = None) -> None:
+        self.earlier = earlier or Earlier()
+        self.resolve = lru_cache(RESOLVED)(os.path.realpath)  # for one run: nobody moves a folder while it lasts
+        self.named: dict[str, dict[str, Any]] = {}  # by root
+        self.actions: dict[tuple[Any, ...], Action] = {}
+
+    def make(self, place: Place, call: Call) -> Draft:
+        """The draft, which later calls are compared with. Secrets go before anything is kept."""
+        action = self._action(place, call, self.earlier.moves(call["at"]))
+        compared = covers_exit(action) and self.earlier.entries(action.keys)
+        outcome = (
+            seen_again(self.earlier, call, action, _looked_at(place, call, action)) if compared else _judged(place, call, action)
+        )
+        draft = _draft(call, action, outcome)
+        self.earlier.learn(draft)
+        return draft
+
+    def alone(self, place: Place, call: Call, moved: Sequence[str]) -> Row:
+        """The same where it is not known what other calls said; `moved` is what was moved before it."""
+        action = self._action(place, call, moved)
+        return _draft(call, action, _judged(place, call, action)), tuple(action.keys) if covers_exit(action) else ()
+
+    def checked(self, place: Place, moved: Sequence[str], row: Row | None, raw: bytes) -> Draft:
+        """The draft of a row that was made elsewhere, as if it had been made here: anew (from `raw`, the call as marshal has
+        it) where what other calls said makes a difference."""
+        if row is not None:
+            draft, keys = row
+            if self.earlier.moves(draft["at"]) == moved and not (keys and self.earlier.entries(keys)):
+                self.earlier.learn(draft)
+                return draft
+        return self.make(place, marshal.loads(raw))  # noqa: S302 - written by this very process
+
+    def _action(self, place: Place, call: Call, moved: Sequence[str]) -> Action:
+        """What the call is, after its secrets went. The same short input in the same folder is the same, as long as nothing was
+        moved in between."""
+        call["input"] = redactor(place).tree(call["input"])
+        sha = call.get("input_sha") or ""
+        asked = orjson.dumps(sanitize(call["input"]))
+        key = (place.root, call["cwd"], call["harness"], call["tool"], sha, asked, *moved)
+        found = self.actions.get(key) if len(asked) <= SHORT else None
+        if found is None:
+            names = self.named.get(place.root)
+            if names is None:
+                names = self.named[place.root] = {**naming(place), "resolve": self.resolve, "root": place.root}
+            given = {"cwd": call["cwd"], "harness": call["harness"], "input_sha": sha}
+            found = identify(call["tool"], call["input"], **given, **names, renames=renames(moved) if moved else None)
+            if len(asked) <= SHORT:
+                if len(self.actions) >= KEPT_ACTIONS:
+                    self.actions.clear()
+                self.actions[key] = found
+        return found
+
+
+def _draft(call: Call, action: Action, outcome: Outcome) -> Draft:
+    return finished_draft(call, action, outcome, {}, at=call["at"], origin="import", source="backfill")
+
+
+def _judged(place: Place, call: Call, action: Action) -> Outcome:
+    """What became of the call. Where it went well and its output says no more than that, nothing of the output is kept: no secret
+    in it can be, and none is looked for."""
+    if not (call["is_error"] or call["exit_code"] or call["error_kind"]):
+        family = action.parts[-1].family if action.parts else ""
+        if verifiers.report(family, call["output"]) is None:
+            outcome = judged(call, action, {})
+            if outcome.outcome == OK and not outcome.excerpt and not outcome.signature:
+                call["output"] = ""
+                return outcome
+    return _looked_at(place, call, action)
+
+
+def _looked_at(place: Place, call: Call, action: Action) -> Outcome:
+    """What became of a call whose output may be kept, or is compared: without its secrets."""
+    call["output"] = redactor(place).text(sanitize(call["output"]))
+    return judged(call, action, {})

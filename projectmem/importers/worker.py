@@ -1,0 +1,62 @@
+"""A process that drafts calls for an import: jobs in on standard input, drafts out on standard output, in order, until it ends.
+
+Started by workers.py and by nothing else. A frame is four bytes of length and that many of marshal, which both sides, being one
+program, read alike. A job is a list of calls, an answer a list of as many rows; a row of None is for the asker to do himself.
+"""
+
+from __future__ import annotations
+
+import gc
+import marshal
+import os
+import signal
+import struct
+import sys
+from typing import IO, Any
+
+HEAD = struct.Struct("<I")
+
+
+def read_frame(file: IO[bytes]) -> Any:
+    """The next value, None at the end of the file."""
+    head = file.read(HEAD.size)
+    if len(head) < HEAD.size:
+        return None
+    size = HEAD.unpack(head)[0]
+    body = file.read(size)
+    return marshal.loads(body) if len(body) == size else None  # noqa: S302 - the other side is this program
+
+
+def write_frame(file: IO[bytes], value: Any) -> None:
+    """Write one value. Raises ValueError for what marshal does not hold, OSError where nobody reads."""
+    body = marshal.dumps(value)
+    file.write(HEAD.pack(len(body)))
+    file.write(body)
+    file.flush()
+
+
+def main() -> None:
+    """Answer jobs until there are no more. A person's Ctrl-C is the asker's to handle."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    out = os.fdopen(os.dup(1), "wb")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # nothing that prints gets between the frames
+    from projectmem.importers.drafting import Drafts
+    from projectmem.place import Place
+
+    drafts = Drafts()
+    gc.freeze()
+    gc.set_threshold(20_000, 50)
+    while (job := read_frame(sys.stdin.buffer)) is not None:
+        try:
+            write_frame(out, [_row(drafts, Place(*place), moved, call) for place, moved, call in job])
+        except OSError:
+            return
+
+
+def _row(drafts: Any, place: Any, moved: list[str], call: bytes) -> Any:
+    try:
+        row = drafts.alone(place, marshal.loads(call), moved)  # noqa: S302 - as above
+        marshal.dumps(row)
+    except Exception:  # whatever it is, the asker meets it where it can be told
+        return None
+    return row

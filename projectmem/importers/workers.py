@@ -1,0 +1,151 @@
+"""Drafts made by several processes: the same, in the same order, as one would make them, for imports that are worth it.
+
+What a call is and what became of it hardly depends on other calls; where it does (a file was moved before it, a failure of it is
+on record), the draft is made again here. Anything that goes wrong with a process ends in one process doing all.
+"""
+
+from __future__ import annotations
+
+import marshal
+import os
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Iterator
+from queue import Empty, Queue
+from threading import Thread
+from typing import Any
+
+from projectmem.importers.drafting import Drafts
+from projectmem.importers.worker import read_frame, write_frame
+from projectmem.place import Place
+
+MOST = 4  # reading, sealing and folding are one process's work: it keeps no more than these busy
+JOB_CALLS, JOB_BYTES = 64, 1 << 20
+AHEAD = 2  # jobs of each process that are not answered yet
+PATIENCE_S = 60  # for an answer: a job takes a tenth of a second
+CODE = "import sys; sys.path[:] = {path!r}; from projectmem.importers.worker import main; main()"
+
+Given = tuple[Place, list[str], bytes]  # where, what was moved before it as far as is known, the call
+
+
+def processors() -> int:
+    """How many this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except (AttributeError, OSError):
+        return os.cpu_count() or 1
+
+
+def started(drafts: Drafts, count: int | None = None) -> Workers | None:
+    """Processes for an import, None where there is one processor, or none can be started."""
+    count = min(MOST, processors()) if count is None else count
+    if count < 2 or not sys.executable or getattr(sys, "frozen", False):
+        return None
+    found = Workers(drafts)
+    try:
+        for _ in range(count):
+            found.add()
+    except (OSError, ValueError):
+        found.close()
+        return None
+    return found
+
+
+class Workers:
+    """Processes, and the calls that they have not answered."""
+
+    def __init__(self, drafts: Drafts) -> None:
+        self.drafts = drafts
+        self.all: list[tuple[subprocess.Popen[bytes], Queue[Any]]] = []
+        self.filling: list[Given] = []
+        self.size = self.sent = 0
+        self.waiting: deque[tuple[int, list[Given]]] = deque()
+
+    def add(self) -> None:
+        """Start one more. Raises OSError where that is not possible."""
+        words = [sys.executable, "-c", CODE.format(path=sys.path)]
+        hidden = getattr(subprocess, "CREATE_NO_WINDOW", 0)
+        given, quiet = subprocess.PIPE, subprocess.DEVNULL
+        process = subprocess.Popen(words, stdin=given, stdout=given, stderr=quiet, creationflags=hidden)
+        answers: Queue[Any] = Queue()
+        self.all.append((process, answers))
+        Thread(target=_answers, args=(process.stdout, answers), daemon=True, name="projectmem import").start()
+
+    def give(self, place: Place, call: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """Take in one call; the drafts of earlier ones that are ready by now, in order."""
+        raw = marshal.dumps(call)
+        self.filling.append((place, self.drafts.earlier.moves(call["at"]), raw))
+        self.size += len(raw)
+        if len(self.filling) >= JOB_CALLS or self.size >= JOB_BYTES:
+            yield from self._send()
+
+    def rest(self) -> Iterator[dict[str, Any]]:
+        """The drafts of all that was given."""
+        yield from self._send()
+        while self.waiting:
+            yield from self._collect()
+
+    def close(self) -> None:
+        """End the processes, whatever they are doing."""
+        for process, _ in self.all:
+            process.kill()
+        for process, _ in self.all:
+            process.wait()
+            for file in (process.stdin, process.stdout):
+                try:
+                    if file is not None:
+                        file.close()
+                except OSError:
+                    pass  # what was still to be written is of no use
+        self.all = []
+
+    def _send(self) -> Iterator[dict[str, Any]]:
+        job, self.filling, self.size = self.filling, [], 0
+        while len(self.waiting) >= AHEAD * max(1, len(self.all)):
+            yield from self._collect()
+        if not job:
+            return
+        number = self.sent % len(self.all) if self.all else 0
+        self.sent += 1
+        self.waiting.append((number, job))
+        if self.all:
+            try:
+                pipe: Any = self.all[number][0].stdin
+                write_frame(pipe, [(_place(place), moved, raw) for place, moved, raw in job])
+            except OSError:
+                self.close()
+
+    def _collect(self) -> Iterator[dict[str, Any]]:
+        """The drafts of the oldest job."""
+        number, job = self.waiting.popleft()
+        rows = self._answer(number) if self.all else None
+        if rows is None or len(rows) != len(job):
+            self.close()
+            rows = [None] * len(job)
+        for (place, moved, raw), row in zip(job, rows, strict=True):
+            yield self.drafts.checked(place, moved, row, raw)
+
+    def _answer(self, number: int) -> Any:
+        process, answers = self.all[number]
+        for _ in range(PATIENCE_S):
+            try:
+                return answers.get(timeout=1)  # without one, Ctrl-C would not get through everywhere
+            except Empty:
+                if process.poll() is not None and answers.empty():
+                    return None
+        return None
+
+
+def _place(place: Place) -> tuple[str, ...]:
+    return place.root, place.home, place.worktree, place.git_dir, place.common_dir
+
+
+def _answers(pipe: Any, answers: Queue[Any]) -> None:
+    """Read what a process says as it says it, so that neither waits for the other to read; at its end put None."""
+    try:
+        while (found := read_frame(pipe)) is not None:
+            answers.put(found)
+    except (OSError, ValueError, EOFError, TypeError):
+        pass
+    answers.put(None)

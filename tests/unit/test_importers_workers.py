@@ -1,0 +1,182 @@
+"""An import by several processes records what one would record, in the same order, whatever happens to the processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from projectmem_logs.home import init_home
+from projectmem_logs.reader import read_events
+
+from projectmem.importers import backfill as importing
+from projectmem.importers import worker, workers
+from projectmem.importers.backfill import backfill
+from projectmem.importers.drafting import Drafts
+from projectmem.place import Place, locate
+
+NOW = 1_796_100_000_000_000
+TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+BUILD = "Error: cannot find config.json\nnpm ERR! code 1"
+CALLS = 600
+FAILED = "FAILED b.py::test_x - assert 1 == 2"
+ALL = "make: *** [all] Error 2"
+COMMANDS = [
+    ("npm run build", 1, BUILD), ("npm run build", 0, "built"), ("npm run build | tail -5", 0, BUILD),
+    ("npm run build; true", 0, BUILD), ("pytest b.py", 1, FAILED), ("pytest b.py -q | head", 0, FAILED),
+    ("git mv a.py b.py", 0, ""), ("git mv b.py src/b.py", 0, ""), ("cat b.py", 0, "x = 1"), ("grep nothing b.py", 1, ""),
+    (f"curl -H 'Authorization: Bearer {TOKEN}' x", 7, f"curl: (7) Failed, key {TOKEN}"), ("ls \ud800", 0, "\ud800"),
+    ("make", 2, ALL), ("make || true", 0, ALL), ("cd src && make", 2, "no"), ("if then", 2, ""),
+]  # fmt: skip
+
+
+def _place(folder: Path) -> Place:
+    folder.mkdir()
+    subprocess.run(["git", "init", "-q", str(folder)], check=True)
+    found = locate(str(folder), {})
+    assert found is not None
+    init_home(found.home, NOW)
+    key = Path(found.home, "key")
+    key.chmod(0o600)
+    key.write_text("1" * 64 + "\n")  # the same marks in every one
+    return found
+
+
+def _calls(place: Place, seed: int, count: int = CALLS) -> Iterator[dict[str, Any]]:
+    """Commands in any order: failures that others show again, files that are moved, secrets, times that go back."""
+    from projectmem.hook.payload import OUTCOME_OPEN, exited
+
+    chance = random.Random(seed)
+    for n in range(count):
+        command, code, text = chance.choice(COMMANDS)
+        call: dict[str, Any] = {
+            "harness": "codex",
+            "session": f"s{n // 50}",
+            "agent": "",
+            "model": "",
+            "call": f"t{n}",
+            "tool": "Bash",
+        }
+        call |= {"input": {"command": command}, "cwd": place.root, **OUTCOME_OPEN, "turn": -1, "began": 0}
+        yield exited({**call, "at": NOW - 10**10 + (n + chance.randrange(-9, 9)) * 10**6}, code, text)
+
+
+def _told(place: Place) -> list[str]:
+    rows = ([e["kind"], e["at"], e["actor"], e["data"]] for e in read_events(place.home))
+    return [json.dumps(row, sort_keys=True).replace(place.root, "/r") for row in rows]
+
+
+def _imported(place: Place, seed: int, monkeypatch: pytest.MonkeyPatch, count: int) -> list[str]:
+    monkeypatch.setattr(workers, "processors", lambda: count)
+    counts = backfill(place, now=NOW, sources=[(Path("x"), lambda *_: _calls(place, seed))])
+    assert (counts.recorded, counts.calls) == (CALLS, CALLS)
+    return _told(place)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_several_processes_record_what_one_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    """The same events in the same order, from the first call that others draft to the last."""
+    monkeypatch.setattr(importing, "ALONE", 1 + seed * 50)
+    monkeypatch.setattr(workers, "JOB_CALLS", (1, 7, 64, 1000)[seed])
+    anew: list[Any] = []
+    make = Drafts.make
+
+    def counted(*given: Any) -> dict[str, Any]:
+        anew.append(given)
+        return make(*given)
+
+    monkeypatch.setattr(Drafts, "make", counted)
+    many = _imported(_place(tmp_path / "many"), seed, monkeypatch, 3)
+    assert 0 < len(anew) < CALLS, "some depend on others, most do not"
+    assert many == _imported(_place(tmp_path / "one"), seed, monkeypatch, 1)
+    assert sum('"outcome": "failed"' in row for row in many) > 100 and TOKEN not in "".join(many)
+
+
+@pytest.mark.parametrize("code", ["raise SystemExit", "import sys; sys.stdout.write('no frame' * 99)", "while True: input()"])
+def test_processes_that_do_not_do_their_work_cost_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str) -> None:
+    """They end, or say something else, or nothing: one process does it all."""
+    monkeypatch.setattr(importing, "ALONE", 10)
+    expected = _imported(_place(tmp_path / "one"), 1, monkeypatch, 1)
+    monkeypatch.setattr(workers, "CODE", f"{code}  # {{path}}")
+    monkeypatch.setattr(workers, "PATIENCE_S", 1)
+    assert _imported(_place(tmp_path / "many"), 1, monkeypatch, 2) == expected
+
+
+def test_a_process_that_is_killed_meanwhile_costs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it had not answered is drafted here."""
+    monkeypatch.setattr(importing, "ALONE", 10)
+    expected = _imported(_place(tmp_path / "one"), 2, monkeypatch, 1)
+    give, killed = workers.Workers.give, list[int]()
+
+    def give_and_kill(self: workers.Workers, place: Place, call: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        if call["call"] == "t300" and self.all:
+            self.all[0][0].kill()
+            killed.append(self.all[0][0].pid)
+        return give(self, place, call)
+
+    monkeypatch.setattr(workers.Workers, "give", give_and_kill)
+    assert _imported(_place(tmp_path / "many"), 2, monkeypatch, 2) == expected and killed
+
+
+def test_processes_that_cannot_be_started_are_done_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Too many processes, an interpreter that is gone, none that is named."""
+    assert workers.started(Drafts(), 1) is None
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "gone"))
+    assert workers.started(Drafts(), 2) is None
+    monkeypatch.setattr(sys, "executable", "")
+    assert workers.started(Drafts(), 2) is None
+
+
+def test_an_import_that_is_stopped_leaves_no_process_and_goes_on_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C in the middle of a file."""
+    monkeypatch.setattr(importing, "ALONE", 10)
+    monkeypatch.setattr(importing, "BATCH_EVENTS", 50)
+    monkeypatch.setattr(workers, "processors", lambda: 2)
+    begun: list[Any] = []
+    add = workers.Workers.add
+
+    def noted(self: workers.Workers) -> None:
+        add(self)
+        begun.append(self.all[-1][0])
+
+    monkeypatch.setattr(workers.Workers, "add", noted)
+    place = _place(tmp_path / "repo")
+
+    def stops(*_: Any) -> Iterator[dict[str, Any]]:
+        yield from _calls(place, 3, 400)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        backfill(place, now=NOW, sources=[(Path("x"), stops)])
+    assert len(begun) == 2 and all(process.returncode is not None for process in begun)
+    kept = len(_told(place))
+    assert 0 < kept < 400 and kept % 50 == 0
+    counts = backfill(place, now=NOW, sources=[(Path("x"), lambda *_: _calls(place, 3))])
+    assert (counts.known, counts.recorded) == (kept, CALLS - kept)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_a_process_ends_with_who_asked_and_not_by_ctrl_c() -> None:
+    """It leaves Ctrl-C to the one that asked it, and is gone when that is."""
+    words = [sys.executable, "-c", workers.CODE.format(path=sys.path)]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None and process.stdout is not None
+        worker.write_frame(process.stdin, [])
+        assert worker.read_frame(process.stdout) == []
+        process.send_signal(signal.SIGINT)
+        worker.write_frame(process.stdin, [])
+        assert worker.read_frame(process.stdout) == []
+        process.stdin.close()
+        for _ in range(3000):
+            if process.poll() is not None:
+                break
+            time.sleep(0.1)
+        assert process.returncode == 0
