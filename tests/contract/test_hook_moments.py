@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.file_time import tick
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 
@@ -52,8 +53,8 @@ class World:
         self.settle()
 
     def settle(self) -> None:
-        """Past the clock's coarse tick, by which files are dated."""
-        time.sleep(0.02)
+        """What is written from now on is dated later."""
+        tick(self.root)
 
     def write(self, name: str, text: str) -> None:
         path = self.root / name

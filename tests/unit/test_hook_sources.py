@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from projectmem_gate.model import Action, Part
 from projectmem.hook import sources
 from projectmem.hook.facts import Disk
 from projectmem.place import Place, locate
+from tests.file_time import tick
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 
@@ -47,18 +47,13 @@ def tree(tmp_path: Path) -> Path:
     (tmp_path / ".gitignore").write_text("out/\n*.log\n.env\n*.cache\n")
     _git("add", "-A", cwd=tmp_path)
     _git("commit", "-q", "-m", "one", cwd=tmp_path)
-    _settle()
+    tick(tmp_path)
     return tmp_path
-
-
-def _settle() -> None:
-    """Past the clock's coarse tick, by which files are dated."""
-    time.sleep(0.02)
 
 
 def _recorded(root: Path, *, git: bool = False) -> dict[str, Any]:
     recorded = _disk(root).record(_action("tests/test_app.py"), "FAILED tests/test_app.py", git=git)
-    _settle()
+    tick(root)
     return recorded
 
 
@@ -143,7 +138,7 @@ def test_many_changes_are_not_told_by_name(tree: Path) -> None:
 def test_what_a_person_does_with_git_counts_for_its_failures(tree: Path, args: tuple[str, ...]) -> None:
     """Staging, branches, remotes, settings; a `git status`, which rewrites the index, does not."""
     (tree / "src/app.py").write_text("x = 2\n")
-    _settle()
+    tick(tree)
     recorded, plain = _recorded(tree, git=True), _recorded(tree)
     _git("status", cwd=tree)
     assert _disk(tree).compare(recorded)["files"] == "same"
@@ -173,9 +168,9 @@ def test_outside_git_every_file_is_looked_at(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("a")
     (tmp_path / "node_modules").mkdir()
     disk = lambda: Disk(Place(str(tmp_path), str(tmp_path / ".projectmem-gate")))  # noqa: E731
-    _settle()
+    tick(tmp_path)
     recorded = disk().record(_action("t.py"), "")
-    _settle()
+    tick(tmp_path)
     (tmp_path / "node_modules/x.js").write_text("a")
     assert disk().compare(recorded)["files"] == "same"
     (tmp_path / "a.py").write_text("b")
@@ -224,7 +219,7 @@ def test_settings_that_git_ignores_are_seen_when_they_are_edited_in_place(tree: 
     path = tree / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("a: 1")
-    _settle()
+    tick(tree)
     recorded = _recorded(tree)
     path.write_text("a: 2")
     found = _disk(tree).compare(recorded)
@@ -239,7 +234,7 @@ def test_another_worktree_is_looked_at_too(tree: Path) -> None:
     _git("worktree", "add", "-q", str(other), cwd=tree)
     found = _disk(other).compare(recorded)
     assert (found["here"], found["files"], found["changed_files"]) == ("elsewhere", "same", [])
-    _settle()
+    tick(tree)
     (other / "src/app.py").write_text("x = 1\n")
     found = _disk(other).compare(recorded)
     assert (found["here"], found["files"], found["changed_files"]) == ("elsewhere", "changed", ["src/app.py"])

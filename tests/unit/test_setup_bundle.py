@@ -76,7 +76,7 @@ def test_a_changed_source_is_imported_from_the_source(tmp_path: Path, target: Pa
     assert bundle.fresh(sources)
     before = sources["projectmem_trial.one"].stat()
     sources["projectmem_trial.one"].write_text("X = 2\n")
-    os.utime(sources["projectmem_trial.one"], ns=(before.st_atime_ns, before.st_mtime_ns + 1))
+    os.utime(sources["projectmem_trial.one"], ns=(before.st_atime_ns, before.st_mtime_ns + 2_000_000_000))
     assert not bundle.fresh(sources)
     bundle.write(sources)
     assert bundle.fresh(sources)
