@@ -12,6 +12,7 @@ from projectmem_projections import glance
 
 from projectmem import building, recall_light
 from projectmem.hook import ahead, background
+from tests.patience import PATIENCE
 
 NOTE = "connect ECONNREFUSED 127.0.0.1:6379 in the queue tests: start redis with make queue-up before running the suite"
 PROMPT = "connect ECONNREFUSED 127.0.0.1:6379 in the queue tests"
@@ -91,7 +92,7 @@ def test_it_is_built_by_a_bare_interpreter(hooked: Any) -> None:
     """As the hook starts it."""
     grow(hooked, 2 * ahead.WORTH)
     hooked.fire("SessionStart", "one", source="startup")
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + PATIENCE
     while glance.current(str(hooked.home)) is None and time.monotonic() < deadline:
         time.sleep(0.05)
     assert ahead.behind(str(hooked.home)) < ahead.WORTH

@@ -10,6 +10,7 @@ from projectmem_logs.store import LogStore
 
 from projectmem.cli import app as cli
 from projectmem.hook import background, health
+from tests.patience import PATIENCE
 
 DAY = 86_400_000_000
 
@@ -67,7 +68,7 @@ def test_the_process_in_the_background_works_in_a_bare_interpreter(hooked: Any) 
     damage(hooked)
     os.utime(hooked.home / "project.json", (1, 1))
     start(hooked, "one")
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE
     while not os.path.exists(health.path_of(str(hooked.home))) and time.monotonic() < deadline:
         time.sleep(0.05)
     at, count, first = health.known(str(hooked.home))

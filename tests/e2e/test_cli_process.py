@@ -40,18 +40,18 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_help_starts_fast_and_loads_nothing_heavy(tmp_path: Path) -> None:
-    """The best of three stays below half a second; no database, index, server or model is imported for it."""
-    probe = f"import sys; from projectmem.cli.app import run; run(['--help']); print([m for m in {HEAVY!r} if m in sys.modules])"
-    took = []
-    for _ in range(3):
-        begun = time.perf_counter()
-        done = run("--help", root=tmp_path)
-        took.append(time.perf_counter() - begun)
-        assert done.returncode == 0
-    assert min(took) < 0.5, took
-    loaded = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, timeout=PATIENCE, check=True)
-    assert loaded.stdout.rstrip().endswith("[]"), loaded.stdout[-200:]
+def test_help_loads_little_and_nothing_heavy(tmp_path: Path) -> None:
+    """Beside the command-line library and the commands' own modules a few dozen; no database, index, server or model."""
+    probe = (
+        "import sys, typer.main; theirs = set(sys.modules)\n"
+        "from projectmem.cli.app import run\n"
+        "run(['--help']); print(*(m for m in {*sys.modules} - theirs if not m.startswith('projectmem.cli')), file=sys.stderr)"
+    )
+    assert run("--help", root=tmp_path).returncode == 0
+    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, timeout=PATIENCE, check=True)
+    loaded = done.stderr.split()
+    assert "projectmem.place" in loaded and not set(loaded) & set(HEAVY)
+    assert len(loaded) < 40, loaded
 
 
 def test_hook_imports_no_command_line(tmp_path: Path) -> None:
@@ -111,7 +111,6 @@ def test_interrupt_exits_130_without_a_traceback(root: Path) -> None:
     with following(root, "-n", "1") as child:
         assert child.stdout is not None
         assert "note.recorded" in child.stdout.readline()
-        time.sleep(0.3)
         child.send_signal(signal.SIGINT)
         _, err = child.communicate(timeout=PATIENCE)
         assert child.returncode == 130

@@ -413,35 +413,40 @@ def test_a_rebuild_at_work_is_waited_for(world: World, monkeypatch: pytest.Monke
     assert world.json("forget", "--resume")["ok"] and world.holding() == []
 
 
-def test_writers_go_on_while_it_is_erased(world: World) -> None:
+def test_writers_go_on_while_it_is_erased(world: World, tmp_path: Path) -> None:
     """Three processes append all the while: nothing they were told is kept is lost, and the chain holds."""
     import subprocess
     import sys
 
     program = (
-        "import sys, time\n"
+        "import os, sys, time\n"
         "from projectmem_logs.store import LogStore\n"
-        "store, n = LogStore(sys.argv[1], segment_bytes=20_000, wait_ms=20_000), 0\n"
-        "end = time.monotonic() + 4\n"
-        "while time.monotonic() < end:\n"
+        f"store, n = LogStore(sys.argv[1], segment_bytes=20_000, wait_ms={PATIENCE * 1000}), 0\n"
+        "while not os.path.exists(sys.argv[3]):\n"
         "    d = {'kind': 'note.recorded', 'actor': {'origin': 'human'}, 'data': {'text': f'{sys.argv[2]}-{n}', 'tags': []}}\n"
         "    store.append([d], now=1000 + n)\n"
         "    n += 1\n"
+        "    print(n, flush=True)\n"
         "    time.sleep(0.01)\n"
-        "print(n)\n"
     )
     world("record", "note", f"one {SECRET}")
     env = place.environment({"PYTHONPATH": os.pathsep.join(sys.path)})
-    writers = [
-        subprocess.Popen([sys.executable, "-c", program, str(world.home), f"w{i}"], stdout=subprocess.PIPE, env=env)
-        for i in range(3)
-    ]
-    time.sleep(1.0)
+    enough, said = tmp_path / "enough", [tmp_path / f"w{i}" for i in range(3)]
+    writers = []
+    for path in said:
+        with path.open("w") as out:
+            argv = [sys.executable, "-c", program, str(world.home), path.name, str(enough)]
+            writers.append(subprocess.Popen(argv, stdout=out, env=env))
+    while not all(path.stat().st_size for path in said):
+        assert all(w.poll() is None for w in writers)
+        time.sleep(0.01)
     for i in range(3):
         world("record", "note", f"again {i} {SECRET}")
         world("forget", "--text", SECRET, "--yes")
-    counts = [int(w.communicate(timeout=PATIENCE)[0]) for w in writers]
-    assert world.holding() == [] and verify(str(world.home)).ok and min(counts) > 0
+    enough.touch()
+    assert [w.wait(PATIENCE) for w in writers] == [0, 0, 0]
+    counts = [int(path.read_text().split()[-1]) for path in said]
+    assert world.holding() == [] and verify(str(world.home)).ok
     told = {f"w{i}-{n}" for i, count in enumerate(counts) for n in range(count)}
     assert told == {e["data"]["text"] for e in world.events() if "data" in e and e["data"].get("text", "").startswith("w")}
 
