@@ -52,6 +52,8 @@ def merge(entries: Iterable[Entry], new: Entry) -> list[Entry]:
     entries of a clock that was ahead cannot push it out.
     """
     every = {_identity(e): e for e in entries}
+    if not every:
+        return [new]
     every[_identity(new)] = new
     kept: list[Entry] = []
     room: dict[str, int] = {}

@@ -40,6 +40,7 @@ class Snapshot(FixTables, SnapshotFile):
     Raises SnapshotDamaged (discard and rebuild), SnapshotBusy (nothing was changed) and ProjectionError (permissions, space).
     """
 
+    _held: dict[str, list[Any]]  # key -> [entries, the row as it is stored or None]
     FOLLOWS = True  # False: a state of a few events that misses none of those before them
 
     # --- writing -----------------------------------------------------------------------------------------------------
@@ -55,7 +56,7 @@ class Snapshot(FixTables, SnapshotFile):
         while the append lock is still held); without it the next `stale` answers True and a catch-up finds nothing to do."""
         with self._guard:
             self._begin()
-            self._changed = set()
+            self._changed, self._held = set(), {}
             try:
                 rows = self._db.execute("SELECT stream, seq, hash FROM cursor").fetchall()
                 cursor = {stream: (seq, hash) for stream, seq, hash in rows}
@@ -81,6 +82,7 @@ class Snapshot(FixTables, SnapshotFile):
                     if ops and not self._is_erased(event.get("id", "")):
                         for op in ops:
                             getattr(self, "_do_" + op[0])(*op[1:])
+                self._put_held()
                 if self._changed:
                     self._refresh()
                 if self.beside is not None:
@@ -114,10 +116,17 @@ class Snapshot(FixTables, SnapshotFile):
         return self._db.execute("SELECT 1 FROM erased WHERE id = ?", (id,)).fetchone() is not None
 
     def _do_entry(self, key: str, entry: Entry) -> None:
-        db = self._db
-        row = db.execute("SELECT w1, w2, w3, open, data FROM history WHERE key = ?", (key,)).fetchone()
-        entries = history.merge(fold.unpack(decode(row[4])) if row else [], entry)
-        self._put_history(key, entries, row)
+        held = self._held.get(key)
+        if held is None:
+            row = self._db.execute("SELECT w1, w2, w3, open, data FROM history WHERE key = ?", (key,)).fetchone()
+            held = self._held[key] = [fold.unpack(decode(row[4])) if row else [], row]
+        held[0] = history.merge(held[0], entry)
+
+    def _put_held(self) -> None:
+        """Write the histories that this transaction changed, each once however many of its events told of it."""
+        for key, (entries, row) in self._held.items():
+            self._put_history(key, entries, row)
+        self._held = {}
 
     def _put_history(self, key: str, entries: list[Entry], row: tuple[Any, ...] | None) -> None:
         db = self._db
@@ -182,6 +191,7 @@ class Snapshot(FixTables, SnapshotFile):
         fresh = [id for id in ids if not self._is_erased(id)]
         if not fresh:
             return
+        self._put_held()
         db.execute("PRAGMA secure_delete = ON")
         for id in fresh:
             db.execute("INSERT INTO erased VALUES (?)", (id,))
