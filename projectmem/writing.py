@@ -15,12 +15,12 @@ CATCH_UP_BYTES = 256 << 10
 COMMAND_WAIT_MS = 10_000  # commands and tools wait longer for the log's lock than a hook, which holds up a call: they tell an id
 
 
-def made(home: str, project: str) -> LogStore:
+def made(place: Place) -> LogStore:
     """A store for one append."""
-    return LogStore(home, project=project)
+    return LogStore(place.home, project=place.project)
 
 
-def unmade(store: LogStore, home: str, project: str) -> None:
+def unmade(store: LogStore, place: Place) -> None:
     """It is not kept."""
     store.close()
 
@@ -69,12 +69,12 @@ def append(
 
     def after(events: list[Event]) -> None:
         try:
-            _fold(place.home, events, snapshot)
+            _fold(place.home, events, snapshot, store.end())
         except Exception as exc:  # derived data: the append stands whatever happens here
             if problems is not None:
                 problems.append(f"the gate's snapshot was not updated ({type(exc).__name__}: {exc})")
 
-    store = take(place.home, place.project)
+    store = take(place)
     usual = store.wait_ms
     try:
         store.wait_ms = wait_ms or usual
@@ -88,19 +88,19 @@ def append(
         raise
     finally:
         store.wait_ms = usual
-        give(store, place.home, place.project)
+        give(store, place)
     return events
 
 
 def bring_in(place: Place, now: int, wait_ms: int) -> None:
     """Write what is spooled to the log and fold it in; nothing where the lock is not free within `wait_ms`. Raises LogError."""
     with LogStore(place.home, project=place.project, wait_ms=wait_ms) as store:
-        store.append([], now=now, after=lambda events: _fold(place.home, events, None))
+        store.append([], now=now, after=lambda events: _fold(place.home, events, None, store.end()))
 
 
-def _fold(home: str, events: list[Event], snapshot: Snapshot | None) -> None:
+def _fold(home: str, events: list[Event], snapshot: Snapshot | None, ends: dict[str, tuple[str, int]]) -> None:
     if snapshot is not None:
-        _apply(home, events, snapshot)
+        _apply(home, events, snapshot, ends)
         return
     from projectmem_projections.snapshot import Snapshot as Opened
 
@@ -108,17 +108,13 @@ def _fold(home: str, events: list[Event], snapshot: Snapshot | None) -> None:
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     own = Opened(path)
     try:
-        _apply(home, events, own)
+        _apply(home, events, own, ends)
     finally:
         own.close()
 
 
-def _apply(home: str, events: list[Event], snapshot: Snapshot) -> None:
+def _apply(home: str, events: list[Event], snapshot: Snapshot, ends: dict[str, tuple[str, int]]) -> None:
     """Fold the batch in. Only our own stream's end is vouched for: nobody else can move it while the lock is held."""
-    from projectmem_projections.tail import positions
-
-    ends = positions(home)
-    mine = {event["stream"] for event in events}
-    complete = snapshot.apply(events, positions={stream: ends[stream] for stream in mine if stream in ends})
+    complete = snapshot.apply(events, positions=ends)
     if not complete and snapshot.lag(home) <= CATCH_UP_BYTES:  # everybody else waits for the lock: a long way is for later
         snapshot.catch_up(home)

@@ -132,6 +132,11 @@ class LogStore:
         """{stream: seq of its last whole batch's last record} of all streams, from their last few KiB."""
         return {s: p[0] for s, p in heads(self.home).items()}
 
+    def end(self) -> dict[str, tuple[str, int]]:
+        """{stream: (segment, its size)} of the stream that was written to, for `after`: while its lock is held it ends there."""
+        position = self._position
+        return {self._stream: (position.segment, position.size)} if position is not None else {}
+
     def close(self) -> None:
         """Give back the file descriptors; the store can still be used."""
         with self._mutex:

@@ -54,10 +54,12 @@ def open_state(place: Place, *, patient: bool = True) -> Snapshot:
 
     folder = f"{place.home}/projections"
     path = f"{folder}/gate.sqlite"
-    if not patient and not os.path.exists(path):
-        _check_size(place, "it is missing")
+    if not os.path.exists(path):
+        if not patient:
+            _check_size(place, "it is missing")
+        os.makedirs(folder, 0o700, exist_ok=True)
     try:
-        return _opened(place, path, folder, patient)
+        return _opened(place, path, patient)
     except SnapshotDamaged as exc:
         if not patient:
             _check_size(place, str(exc))
@@ -68,7 +70,7 @@ def open_state(place: Place, *, patient: bool = True) -> Snapshot:
         degraded.note(place.home, "snapshot", "rebuilt from the log", str(exc))
         _mended[place.home] = str(exc)
         discard(path)
-        return _opened(place, path, folder, patient)
+        return _opened(place, path, patient)
 
 
 def _check_size(place: Place, why: str) -> None:
@@ -84,9 +86,7 @@ def mended(place: Place) -> str:
     return _mended.pop(place.home, "")
 
 
-def _opened(place: Place, path: str, folder: str, patient: bool) -> Snapshot:
-    if not os.path.isdir(folder):
-        os.makedirs(folder, 0o700, exist_ok=True)
+def _opened(place: Place, path: str, patient: bool) -> Snapshot:
     state = opener(path, busy_ms=BUSY_MS)
     try:
         _follow(place, state, patient)

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import gc
 import os
-import re
 from collections.abc import Mapping
 from typing import Any
 
 import orjson
+from projectmem_logs import files
 from projectmem_logs.fastjson import encode, loads
 from projectmem_logs.store import LogStore
 from projectmem_projections import quick, snapshot, snapshot_file
@@ -26,6 +26,7 @@ from projectmem_projections.sqlite import sqlite3
 
 from projectmem import recall_light, writing
 from projectmem.hook import state
+from projectmem.place import Place
 from projectmem.serve import remembered
 
 SPARE_MAX = 4  # of each log: more requests at once open their own
@@ -37,9 +38,11 @@ OPTIONS = (
     | orjson.OPT_PASSTHROUGH_SUBCLASS
 )  # fmt: skip
 NO_FILE = (0, 0)
-_LONG = re.compile(r"(?:^|[:\[,])\s*-?\d{17}")  # a number that may be too long for orjson, which makes another one of it
+_DIGITS, _LONG = bytes(48 if 48 <= c < 58 else c for c in range(256)), b"0" * 19  # as many digits may be too long for orjson
 
-_stores: dict[tuple[str, str], list[LogStore]] = {}
+Signature = tuple[int, int, int, int] | None
+_stores: dict[str, list[tuple[Signature, LogStore]]] = {}  # with what the log's project.json was when each was made
+_lent_stores: dict[int, Signature] = {}
 _snapshots: dict[str, list[KeptSnapshot]] = {}
 _lent: dict[int, KeptSnapshot] = {}  # by its connection, which the first question uses just now
 _for_writing = quick.FOR_WRITING  # all but the last hold as long as the connection
@@ -61,10 +64,10 @@ class KeptSnapshot(Snapshot):
         return super().stale(positions)
 
     def close(self) -> None:
-        """Keep it for the next request, unless its file is gone or something was left undone."""
+        """Keep it for the next request, unless something was left undone."""
         self.rest()
         spare = _snapshots.setdefault(self.path, [])
-        if self._db.in_transaction or len(spare) >= SPARE_MAX or self.file != _file(self.path):
+        if self._db.in_transaction or len(spare) >= SPARE_MAX:
             super().close()
         else:
             spare.append(self)
@@ -78,8 +81,9 @@ def _file(path: str) -> tuple[int, int]:
     return found.st_dev, found.st_ino
 
 
-def _open(path: str, *, busy_ms: int = 100) -> KeptSnapshot:
-    spare, now = _snapshots.get(path, []), _file(path)
+def _open(path: str, *, busy_ms: int = 100, now: tuple[int, int] = NO_FILE) -> KeptSnapshot:
+    spare = _snapshots.get(path, [])
+    now = _file(path) if now == NO_FILE else now
     while spare:
         try:
             kept = spare.pop()
@@ -93,27 +97,38 @@ def _open(path: str, *, busy_ms: int = 100) -> KeptSnapshot:
     return made
 
 
-def _take(home: str, project: str) -> LogStore:
-    try:
-        return _stores[home, project].pop()
-    except (KeyError, IndexError):
-        return LogStore(home, project=project)
+def _take(place: Place) -> LogStore:
+    now = files.signature(f"{place.home}/project.json")
+    spare = _stores.get(place.home, [])
+    while spare:
+        try:
+            made_for, store = spare.pop()
+        except IndexError:  # another request was faster
+            break
+        if made_for == now:
+            _lent_stores[id(store)] = made_for
+            return store
+        store.close()
+    store = writing.made(place)
+    _lent_stores[id(store)] = now
+    return store
 
 
-def _give(store: LogStore, home: str, project: str) -> None:
-    spare = _stores.setdefault((home, project), [])
+def _give(store: LogStore, place: Place) -> None:
+    made_for, spare = _lent_stores.pop(id(store)), _stores.setdefault(place.home, [])
     if len(spare) < SPARE_MAX:
-        spare.append(store)
+        spare.append((made_for, store))
     else:
         store.close()
 
 
 def _connect(path: str) -> Any:
     """The connection of a snapshot, for the first question. Raises sqlite3.Error where there is none to be had."""
-    if _file(path) == NO_FILE:
+    now = _file(path)
+    if now == NO_FILE:
         raise sqlite3.OperationalError("no snapshot")  # the question makes none
     try:
-        kept = _open(path, busy_ms=state.BUSY_MS)
+        kept = _open(path, busy_ms=state.BUSY_MS, now=now)
         kept.for_writing()
     except ProjectionError as exc:
         raise sqlite3.OperationalError(str(exc)) from None
@@ -135,9 +150,11 @@ def _encoded(value: Any) -> str:
 
 def _decoded(raw: bytes | str) -> Any:
     """What `fastjson.loads` makes of a stored text, in a fifth of the time."""
-    if isinstance(raw, str) and not _LONG.search(raw):
+    if isinstance(raw, str):
         try:
-            return orjson.loads(raw)
+            data = raw.encode()
+            if _LONG not in data.translate(_DIGITS):
+                return orjson.loads(data)
         except ValueError:
             pass  # what only the other one reads, or refuses in its own words
     return loads(raw)
@@ -190,7 +207,7 @@ def release() -> None:
     recall_light.is_unread = recall_light.unread
     quick.connect, quick.disconnect, quick.FOR_WRITING = quick.opened, quick.closed, _for_writing
     writing.take, writing.give = writing.made, writing.unmade
-    for store in [store for stores in _stores.values() for store in stores]:
+    for _, store in [row for rows in _stores.values() for row in rows]:
         store.close()
     for kept in [kept for rows in _snapshots.values() for kept in rows]:
         Snapshot.close(kept)

@@ -348,11 +348,11 @@ def test_what_is_kept_open_is_one_store_and_a_snapshot_that_is_still_there(hooke
         return client.post("PreToolUse", hooked.payload("PreToolUse", **hooked.call(f"make t{n}", id=f"q{n}{time.time_ns()}")))[0]
 
     fail(0)
-    (store,) = kept._stores[next(iter(kept._stores))]
+    ((_, store),) = kept._stores[str(hooked.home)]
     (snapshot,) = kept._snapshots[f"{hooked.home}/projections/gate.sqlite"]
     for n in range(1, 4):
         fail(n)
-    assert kept._stores[next(iter(kept._stores))] == [store]
+    assert [kept_store for _, kept_store in kept._stores[str(hooked.home)]] == [store]
     assert kept._snapshots[snapshot.path] == [snapshot]
     os.rename(snapshot.path, f"{snapshot.path}.old")
     assert asked(2) == 200, "folded anew from the log"
