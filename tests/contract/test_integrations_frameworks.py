@@ -190,7 +190,7 @@ def test_a_framework_s_other_door_is_served_alike(framework: Framework) -> None:
 @pytest.mark.parametrize("framework", ["langchain"], indirect=True)
 def test_a_call_that_is_cancelled_is_no_failure(framework: Framework) -> None:
     """The application gives the run up while the command runs."""
-    framework.session("touch begun; sleep 1; false", mode="cancelled")
+    framework.session("touch begun; until [ -e given-up ]; do sleep 0.05; done; false", mode="cancelled")
     assert framework.outcomes() == [("cancelled", None)]
 
 

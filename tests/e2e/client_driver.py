@@ -41,7 +41,7 @@ def play(spec: Spec) -> dict[str, Any]:
         start_new_session=True,
     )
     try:
-        out, err = client.communicate(clients.said(spec) or None, timeout=spec.get("timeout_s", 90))
+        out, err = client.communicate(clients.said(spec) or None, timeout=spec.get("timeout_s", 280))
     except subprocess.TimeoutExpired:
         os.killpg(client.pid, 9)
         out, err = client.communicate()

@@ -2,7 +2,7 @@
 Gemini. Each answer makes the calls of one step: the one after those that the conversation already holds.
 
 A step is a list of calls {"tool", "args"} or {"tool", "input"} (free text, Responses only; "namespace" too); {"wait_s": N}
-in it delays it.
+in it delays it, {"ended": [TEXT, ...]} until no process has such a text in its command line.
 A conversation in which a person or a parent agent says SUB has another script: a subagent's.
 """
 
@@ -13,6 +13,7 @@ import threading
 import time
 import uuid
 from http.server import BaseHTTPRequestHandler
+from pathlib import Path
 from typing import Any
 
 Body = dict[str, Any]
@@ -29,8 +30,23 @@ def step_of(steps: list[Step], done: int, offered: bool) -> Step:
     """The calls of the next turn; [] when the script is at its end or the request offers no tools."""
     if not offered or done >= len(steps):
         return []
+    for call in steps[done]:
+        while "ended" in call and _run(call["ended"]):
+            time.sleep(0.05)
     time.sleep(max((call.get("wait_s", 0) for call in steps[done]), default=0))
     return [call for call in steps[done] if "tool" in call]
+
+
+def _run(texts: list[str]) -> bool:
+    """Whether there is a process with one of the texts in its command line."""
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
+        except OSError:
+            continue
+        if any(text in line for text in texts):
+            return True
+    return False
 
 
 def _events(events: list[tuple[str, Any]]) -> bytes:

@@ -53,7 +53,7 @@ TASK: dict[str, list[dict[str, Any]]] = {
     "cline": [{"tool": "spawn_agent", "args": {"systemPrompt": "You build.", "task": ERRAND}}],
 }
 CONFIG = {"codex": "[features]\nmulti_agent_v2 = true\n"}
-SLOW = "sleep 1; npm run build"
+SLOW = "sleep 1.0101; npm run build"  # a length that no other process sleeps
 # How each client's model runs it in the background.
 BACKGROUND: dict[str, dict[str, Any]] = {
     "codex": {"tool": "exec_command", "args": {"cmd": SLOW, "yield_time_ms": 250}},
@@ -110,8 +110,9 @@ def test_a_command_in_the_background_clears_no_failure_and_its_end_is_learned_wh
     shop(world)
     setup(world)
     # Copilot brings the end before the model by a call of its own, which is a step; it writes its file a moment later
-    end = [{"wait_s": 1.5}, shell("echo end")]
-    world.session(shell(SLOW), BACKGROUND[name], [{"wait_s": 2}, shell("echo later")], end, end, shell("npm run build"))
+    over = {"ended": [SLOW, SLOW.partition(";")[0], "build.js"], "wait_s": 1.5}
+    end = [over, shell("echo end")]
+    world.session(shell(SLOW), BACKGROUND[name], [over, shell("echo later")], end, end, shell("npm run build"))
     ran = [e["data"] for e in world.events("action.finished")]
     found = [(row["outcome"], row["exit_code"]) for row in ran if row["text"] == "npm run build" and row["outcome"] != "rejected"]
     started = [] if name == "codex" else [("unknown", None)]  # Codex tells nothing at all until it has ended

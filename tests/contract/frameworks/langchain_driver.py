@@ -56,6 +56,7 @@ elif spec["mode"] == "cancelled":
             await asyncio.sleep(0.02)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
+        Path("given-up").touch()
 
     asyncio.run(cancel())
 elif spec["mode"] == "async":
