@@ -40,6 +40,7 @@ class Snapshot(FixTables, SnapshotFile):
     Raises SnapshotDamaged (discard and rebuild), SnapshotBusy (nothing was changed) and ProjectionError (permissions, space).
     """
 
+    _erasures = False
     _held: dict[str, list[Any]]  # key -> [entries, the row as it is stored or None]
     FOLLOWS = True  # False: a state of a few events that misses none of those before them
 
@@ -58,6 +59,7 @@ class Snapshot(FixTables, SnapshotFile):
             self._begin()
             self._changed, self._held = set(), {}
             try:
+                self._erasures = self._db.execute("SELECT 1 FROM erased LIMIT 1").fetchone() is not None
                 rows = self._db.execute("SELECT stream, seq, hash FROM cursor").fetchall()
                 cursor = {stream: (seq, hash) for stream, seq, hash in rows}
                 before = dict(cursor)
@@ -79,7 +81,7 @@ class Snapshot(FixTables, SnapshotFile):
                         )
                     cursor[stream] = seq, event.get("hash", "")
                     ops = fold.fold_event(event)
-                    if ops and not self._is_erased(event.get("id", "")):
+                    if ops and not (self._erasures and self._is_erased(event.get("id", ""))):
                         for op in ops:
                             getattr(self, "_do_" + op[0])(*op[1:])
                 self._put_held()
@@ -192,6 +194,7 @@ class Snapshot(FixTables, SnapshotFile):
         if not fresh:
             return
         self._put_held()
+        self._erasures = True
         db.execute("PRAGMA secure_delete = ON")
         for id in fresh:
             db.execute("INSERT INTO erased VALUES (?)", (id,))

@@ -6,6 +6,7 @@ erased from it. Memory stays bounded: a batch of calls, the ids that are known, 
 
 from __future__ import annotations
 
+import gc
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
@@ -75,12 +76,15 @@ class _Backfill:
         self.chars = 0
 
     def run(self, sources: Iterable[tuple[Path, Reader]]) -> Counts:
+        usual = gc.get_threshold()
+        gc.set_threshold(20_000, 50)  # what an import makes has no cycles and is soon gone
         try:
             self.read(sources)
             if self.workers is not None:
                 for draft in self.workers.rest():
                     self.keep(draft)
         finally:
+            gc.set_threshold(*usual)
             if self.workers is not None:
                 self.workers.close()
         self.write()

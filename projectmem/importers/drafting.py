@@ -25,7 +25,7 @@ from projectmem.importers.reading import Call
 from projectmem.place import Place
 
 RESOLVED = 100_000  # paths whose real names are kept
-KEPT_ACTIONS, SHORT = 4_096, 2_000  # actions that are kept, of inputs of at most so many bytes
+KEPT_ACTIONS, KEPT_INPUTS, SHORT = 4_096, 4_096, 2_000  # what is kept, of inputs of at most so many bytes
 
 Draft = dict[str, Any]
 # A draft that was made without knowing of other calls, and the keys that a failure on record would change it for.
@@ -40,6 +40,7 @@ class Drafts:
         self.resolve = lru_cache(RESOLVED)(os.path.realpath)  # for one run: nobody moves a folder while it lasts
         self.named: dict[str, dict[str, Any]] = {}  # by root
         self.actions: dict[tuple[Any, ...], Action] = {}
+        self.inputs: dict[tuple[str, bytes], tuple[Any, bytes]] = {}
 
     def make(self, place: Place, call: Call) -> Draft:
         """The draft, which later calls are compared with. Secrets go before anything is kept."""
@@ -70,9 +71,8 @@ class Drafts:
     def _action(self, place: Place, call: Call, moved: Sequence[str]) -> Action:
         """What the call is, after its secrets went. The same short input in the same folder is the same, as long as nothing was
         moved in between."""
-        call["input"] = redactor(place).tree(call["input"])
+        call["input"], asked = self._redacted(place, call["input"])
         sha = call.get("input_sha") or ""
-        asked = orjson.dumps(sanitize(call["input"]))
         key = (place.root, call["cwd"], call["harness"], call["tool"], sha, asked, *moved)
         found = self.actions.get(key) if len(asked) <= SHORT else None
         if found is None:
@@ -85,6 +85,23 @@ class Drafts:
                 if len(self.actions) >= KEPT_ACTIONS:
                     self.actions.clear()
                 self.actions[key] = found
+        return found
+
+    def _redacted(self, place: Place, given: Any) -> tuple[Any, bytes]:
+        """(an input without its secrets, the same as JSON); those of short inputs are kept."""
+        try:
+            raw = marshal.dumps(given, 2)  # without references: equal values are equal bytes
+        except ValueError:
+            raw = b""
+        key = (place.home, raw)
+        found = self.inputs.get(key) if 0 < len(raw) <= SHORT else None
+        if found is None:
+            clean = redactor(place).tree(given)
+            found = clean, orjson.dumps(sanitize(clean))
+            if 0 < len(raw) <= SHORT:
+                if len(self.inputs) >= KEPT_INPUTS:
+                    self.inputs.clear()
+                self.inputs[key] = found
         return found
 
 

@@ -45,7 +45,7 @@ def main() -> None:
 
     drafts = Drafts()
     gc.freeze()
-    gc.set_threshold(20_000, 50)
+    gc.set_threshold(20_000, 50)  # as the asker does
     while (job := read_frame(sys.stdin.buffer)) is not None:
         try:
             write_frame(out, [_row(drafts, Place(*place), moved, call) for place, moved, call in job])
