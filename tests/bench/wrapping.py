@@ -175,8 +175,10 @@ def _qwen(steps: list[Step], root: str) -> Lines:
     for n, step in enumerate(steps):
         tool, given = _names(step, GOOGLE, ("file_path", "old_string", "new_string", "content"))
         code, output = step.code or 0, step.output or "(empty)"
-        text = f"Command: {step.command}\nDirectory: (root)\nOutput: {output}\nError: (none)\nExit Code: {code}\nSignal: (none)"
-        text = text if step.kind == "shell" else step.output
+        text = step.output
+        if step.kind == "shell":
+            fields = f"Output: {output}\nError: (none)\nExit Code: {code}\nSignal: (none)"
+            text = f"Command: {step.command}\nDirectory: (root)\n{fields}"
         base = {"uuid": f"{UUID}{n:012x}", "parentUuid": f"{UUID}{n:012x}", "sessionId": step.session, "timestamp": _iso(step.at)}
         base |= {"cwd": root, "version": "0.24.4", "gitBranch": "main"}
         use = {"functionCall": {"id": step.id, "name": tool, "args": given}}
