@@ -1,12 +1,14 @@
 """[H] Files that a shell command rewrites in a way that can be computed before it runs: which, and how.
 
 Pure: a step says what to do with the text of a file, and the caller, who has the disk, does it. A here-document or a plain
-`echo` into a file, `sed -i` and `perl -pi` of simple programs, and patches that lie in a file. Not: code of an interpreter.
+`echo` into a file, `sed -i` and `perl -pi` of simple programs, patches that lie in a file, and small programs of Python
+(python_edits.py).
 """
 
 from __future__ import annotations
 
-from projectmem_gate import stream_edits
+from projectmem_gate import snippets, stream_edits
+from projectmem_gate.programs import program
 from projectmem_gate.words import is_static, shown
 from projectmem_gate.wrappers import basename
 
@@ -21,10 +23,10 @@ STEPS_MAX = 16
 class Step:
     """What a command does to one file.
 
-    how     write | append | sed | perl | patch
+    how     write | append | sed | perl | patch | code
     path    from the project's root, absolute outside it; of `patch` the file that holds the patch
-    text    what is written or appended;  scripts  of sed and perl;  extended  sed's -E
-    strip, reverse, folder   of `patch`: folders to take off its names (-p), -R, and where it is applied
+    text    what is written or appended, or the code;  scripts  of sed and perl;  extended  sed's -E, perl's -0777
+    strip, reverse   of `patch`: folders to take off its names (-p), -R;  folder  where a patch is applied or code runs
     """
 
     __slots__ = ("extended", "folder", "how", "path", "reverse", "scripts", "strip", "text")
@@ -41,7 +43,7 @@ class Step:
             return text + self.text
         if self.how == "sed":
             return stream_edits.sed(self.scripts, text, extended=self.extended)
-        return stream_edits.perl(self.scripts[0], text) if self.how == "perl" and self.scripts else None
+        return stream_edits.perl(self.scripts[0], text, whole=self.extended) if self.how == "perl" and self.scripts else None
 
 
 def steps(command: str, roots: Roots, cwd: str) -> list[Step]:
@@ -70,7 +72,18 @@ def _steps(item: Command, roots: Roots) -> list[Step]:
         return _patch(item, name, roots)
     if name in ("cat", "tee", "echo", "printf"):
         return _written(item, name, roots)
-    return []
+    return _code(item) if program(item.argv[0]) == "python" else []
+
+
+def _code(item: Command) -> list[Step]:
+    """Code of Python on the command line, where it writes files."""
+    operands = [w for w in item.argv[1:] if w[:1] != "-"]
+    source = snippets.code("python", item.argv, item.stdin, operands)
+    if source is None or snippets.written(source) == []:
+        return []
+    step = Step("code", "", source if all(map(is_static, (*item.argv, item.stdin[1]))) else "(")  # which is no program
+    step.folder = item.cwd
+    return [step]
 
 
 def _written(item: Command, name: str, roots: Roots) -> list[Step]:
@@ -128,11 +141,21 @@ def _sed(item: Command, roots: Roots) -> list[Step]:
 
 def _perl(item: Command, roots: Roots) -> list[Step]:
     words = item.argv[1:]
-    flags = [w for w in words[:2] if w[:1] == "-"]
-    if not all(map(is_static, words)) or "".join(flags).replace("-", "") not in ("pie", "ipe", "pi.bake", "i.bakpe"):
+    at, seen, whole = 0, "", False
+    while at < len(words) and words[at][:1] == "-" and len(words[at]) > 1 and "e" not in seen:
+        cluster, at = words[at][1:], at + 1
+        while cluster:
+            c, cluster = cluster[0], cluster[1:]
+            if c == "i" and cluster[:1] in ("", "."):
+                cluster = ""  # what follows is the ending of a copy
+            elif c == "0" and (cluster[:3] == "777" or not cluster[:1].isdigit()):
+                whole, cluster = True, cluster.removeprefix("777")
+            elif c not in "pe" or (c == "e" and cluster):
+                return []
+            seen += c
+    if not all(map(is_static, words)) or not {"p", "i", "e"} <= set(seen) or at >= len(words):
         return []
-    rest = words[len(flags) :]
-    return [Step("perl", roots.name(f, item.cwd), "", [rest[0]]) for f in rest[1:]] if rest else []
+    return [Step("perl", roots.name(f, item.cwd), "", [words[at]], whole) for f in words[at + 1 :]]
 
 
 def _patch(item: Command, name: str, roots: Roots) -> list[Step]:

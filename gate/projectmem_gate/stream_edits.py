@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-PATTERN_MAX, REPEATS_MAX, LINE_MAX = 200, 5, 2_000
+PATTERN_MAX, REPEATS_MAX, LINE_MAX, WHOLE_MAX = 200, 5, 2_000, 32_768
 _CLASSES = {
     "[:space:]": r"\s", "[:digit:]": "0-9", "[:alpha:]": "A-Za-z", "[:alnum:]": "A-Za-z0-9", "[:upper:]": "A-Z",
     "[:lower:]": "a-z", "[:blank:]": " \\t", "[:xdigit:]": "0-9A-Fa-f",
@@ -29,14 +29,18 @@ def sed(scripts: list[str], text: str, *, extended: bool) -> str | None:
     return _run(rules, text) if rules else None
 
 
-def perl(script: str, text: str) -> str | None:
-    """The text after `perl -pi -e` with this script, None where it is not understood."""
+def perl(script: str, text: str, *, whole: bool = False) -> str | None:
+    """The text after `perl -pi -e` with this script, None where it is not understood. `whole`: the file is one line (-0777)."""
     rules: list[Any] = []
     for piece in script.strip().rstrip(";").split(";"):
         found = _substitution(piece.strip(), 0, "perl")
         if found is None or found[1] != len(piece.strip()):
             return None
         rules.append((None, None, found[0]))
+    if whole and rules:
+        for _, _, change in rules if len(text) <= WHOLE_MAX else ():
+            text = change(text)
+        return text if len(text) <= WHOLE_MAX else None
     return _run(rules, text) if rules else None
 
 
@@ -159,11 +163,12 @@ def _substitution(script: str, at: int, style: str) -> tuple[Any, int] | None:
     while script[end : end + 1].isalnum():
         flags += script[end]
         end += 1
-    if flags.strip("gIi"):
+    if flags.strip("gismI" if style == "perl" else "gIi"):
         return None
     import re
 
-    pattern = _compiled(old, style, re.IGNORECASE if flags.strip("g") else 0)
+    said = {"i": re.IGNORECASE, "I": re.IGNORECASE, "s": re.DOTALL, "m": re.MULTILINE}
+    pattern = _compiled(old, style, sum({said[f] for f in flags if f != "g"}))
     made = _replacement(new, style)
     if pattern is None or made is None or any(isinstance(piece, int) and piece > pattern.groups for piece in made):
         return None

@@ -197,15 +197,36 @@ def _ran(root: str, call: Any, action: Action, moved: Sequence[str]) -> Texts:
                 return {}
             texts.update(more)
             continue
+        if step.how == "code":
+            made = _coded(root, step, texts)
+            if not made:
+                return {}
+            texts.update(made)
+            continue
         folder, base = os.path.split(os.path.join(root, step.path))
         name = _relative(root, os.path.realpath(folder), base)
         before, text = texts.get(name) or (_read(os.path.join(root, name)),) * 2
-        made = step.apply(text)
-        if made is None or len(texts) >= FILES_MAX:
+        left = step.apply(text)
+        if left is None or len(texts) >= FILES_MAX:
             return {}
-        texts[name] = (before, made)
+        texts[name] = (before, left)
     patches = any(part.family in ("git apply", "patch") for part in action.parts)
     return texts if patches or _covers(action, texts, moved) else {}
+
+
+def _coded(root: str, step: Any, texts: Texts) -> Texts:
+    """By a small program of Python, {} for one that is not understood."""
+    from projectmem_gate.python_edits import written
+
+    def named(path: str) -> str:
+        return _relative(root, step.folder, path)
+
+    def read(path: str) -> str:
+        return texts[named(path)][1] if named(path) in texts else _read(os.path.join(root, named(path)))
+
+    found = written(step.text, read) or {}
+    before = {path: texts[named(path)][0] if named(path) in texts else read(path) for path in found}
+    return {named(path): (before[path], text) for path, text in found.items()} if len(texts) < FILES_MAX else {}
 
 
 def _covers(action: Action, texts: Texts, moved: Sequence[str]) -> bool:
@@ -215,9 +236,9 @@ def _covers(action: Action, texts: Texts, moved: Sequence[str]) -> bool:
         if part.family == "rm":
             continue
         for kind, subject in part.effects:
-            if kind == "edit" and names.now(subject) not in texts:
+            if kind == "edit" and names.now(subject) not in texts and not subject.endswith("/**"):
                 return False
-            if kind == "any" and any(mark in part.text for mark in (" <<", " -c ", " -e ")):
+            if kind == "any" and part.family != "python" and any(mark in part.text for mark in (" <<", " -c ", " -e ")):
                 return False
     return True
 

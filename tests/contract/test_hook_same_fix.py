@@ -59,6 +59,18 @@ def speaks(hooked: Any, one: dict[str, Any]) -> bool:
     return said is not None and "this fix was tried and failed" in said["additionalContext"]
 
 
+SCRIPT = """python3 - <<'EOF'
+from pathlib import Path
+p = Path("src/app.py")
+text = p.read_text(encoding="utf-8")
+old = \'\'\'def total(n):
+    a = 1
+\'\'\'
+assert old in text, "gone"  # it's there
+text = text.replace(old, old.replace("1", "7"), 1)
+p.write_text(text, encoding="utf-8")
+print(f"{p} done")
+EOF"""
 AGAIN = {
     "sed": "sed -i 's/a = 1/a = 7/' src/app.py",
     "sed, a copy kept": "sed -i.bak -E 's|a = [0-9]+$|a = 7|' ./src/app.py && rm src/app.py.bak",
@@ -69,6 +81,11 @@ AGAIN = {
     "a patch in place": f"git apply <<'EOF'\n{PATCH}EOF",
     "a patch in a file": "git apply fix.patch",
     "patch": "patch -p1 < fix.patch",
+    "perl, the file as a whole": "perl -0777 -pi -e 's/total\\(n\\):\\n    a = 1/total(n):\\n    a = 7/' src/app.py",
+    "perl, with the flags in another order": "perl -i -0pe 's/a = 1/a = 7/' src/app.py",
+    "code": "python3 -c \"p='src/app.py';t=open(p).read();open(p,'w').write(t.replace('a = 1','a = 7'))\"",
+    "a script": SCRIPT,
+    "a script that is told where": SCRIPT.replace("python3", "cd src && python3").replace("src/app.py", "app.py"),
     "with its test behind it": "sed -i 's/a = 1/a = 7/' src/app.py && pytest tests/test_app.py",
 }
 OTHER = {
@@ -77,6 +94,10 @@ OTHER = {
     "another file": "sed -i 's/a = 1/a = 7/' src/b.py",
     "another file besides": "sed -i 's/a = 1/a = 7/' src/app.py src/b.py",
     "what is not understood besides": "sed -i 's/a = 1/a = 7/' src/app.py && python -c \"open('src/b.py', 'w')\"",
+    "perl, another value": "perl -0777 -pi -e 's/a = 1/a = 8/' src/app.py",
+    "code, another value": "python3 -c \"p='src/app.py';t=open(p).read();open(p,'w').write(t.replace('a = 1','a = 8'))\"",
+    "a script that does more": SCRIPT.replace("print(", "Path('src/b.py').write_text('x')\nprint("),
+    "a script that is not understood": SCRIPT.replace("text = text.replace", "text = text.upper().replace"),
     "only looked at": "sed 's/a = 1/a = 7/' src/app.py",
     "a patch that is only checked": "git apply --check fix.patch",
 }

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from projectmem_gate import rewrites, stream_edits
+from hypothesis import given
+from hypothesis import strategies as st
+from projectmem_gate import python_edits, rewrites, stream_edits
 from projectmem_gate.paths import Roots
 
 TEXT = "import os\n\n\ndef total(n):\n    a = 1\n    return n + a\n"
@@ -78,7 +80,14 @@ def test_a_program_of_perl(script: str, made: str | None) -> None:
         ("sed -n -i 's/a/b/p' app.py", []),
         ('sed -i "s/a/$B/" app.py', []),
         ("perl -pi -e 's/a/b/' app.py", ["perl app.py"]),
-        ("perl -0777 -pi -e 's/a/b/' app.py", []),
+        ("perl -0777 -pi -e 's/a/b/' app.py", ["perl app.py"]),
+        ("perl -0pi.bak -e 's/a/b/' app.py", ["perl app.py"]),
+        ("perl -i -0777 -pe 's/a/b/' app.py", ["perl app.py"]),
+        ("perl -00 -pi -e 's/a/b/' app.py", []),
+        ("perl -0777 -ne 's/a/b/' app.py", []),
+        ("perl -pie 's/a/b/' app.py", []),
+        ("python3 -c \"open('a.py', 'w').write('x')\"", ["code "]),
+        ("python3 -c \"print(open('a.py').read())\"", []),
         ("cat > a.py <<'EOF'\nx\nEOF", ["write a.py"]),
         ("tee -a a.py <<'EOF'\nx\nEOF", ["append a.py"]),
         ("echo x > a.py", ["write a.py"]),
@@ -104,3 +113,69 @@ def test_a_patch_the_other_way_round() -> None:
     assert rewrites.hunks_of(patch, 1, reverse=False) == [("x/app.py", [("one\ntwo", "one\nthree")])]
     assert rewrites.hunks_of(patch, 2, reverse=True) == [("app.py", [("one\nthree", "one\ntwo")])]
     assert rewrites.hunks_of(patch.replace("a/x/app.py", "/dev/null"), 1, reverse=False) is None
+
+
+def test_perl_on_the_file_as_a_whole() -> None:
+    """What lies over the end of a line is found; what is not understood is not done."""
+    assert stream_edits.perl("s/\\):\\n    a = 1/):\\n    a = 7/", TEXT, whole=True) == TEXT.replace("a = 1", "a = 7")
+    assert stream_edits.perl("s/\\):\\n    a = 1/):\\n    a = 7/", TEXT) == TEXT
+    assert stream_edits.perl("s/(?=x)//", TEXT, whole=True) is None
+
+
+def test_flags_of_perl_on_the_file_as_a_whole() -> None:
+    """Without `g` once in all, `.` and `^` over lines as the flags say."""
+    assert stream_edits.perl("s/a/b/", "a\na\n", whole=True) == "b\na\n"
+    assert stream_edits.perl("s/a/b/", "a\na\n") == "b\nb\n"
+    assert stream_edits.perl("s/^a/b/gm", "a\na\n", whole=True) == "b\nb\n"
+    assert stream_edits.perl("s/x.*y/z/s", "x\n\ny\n", whole=True) == "z\n"
+    assert stream_edits.perl("s/a/b/", "a" * 40_000, whole=True) is None
+
+
+FILE = "def total(n):\n    a = 1\n    return n + a\n"
+READS = "s = open('app.py').read()\n"
+LEFT = {"app.py": FILE.replace("a = 1", "a = 7")}
+
+
+@pytest.mark.parametrize(
+    ("program", "left"),
+    [
+        ("p='app.py';t=open(p).read();open(p,'w').write(t.replace('a = 1','a = 7'))", LEFT),
+        ("from pathlib import Path\np = Path('app.py')\np.write_text(p.read_text().replace('a = 1', 'a = ' + '7'))", LEFT),
+        (
+            "with open('app.py') as f:\n    s = f.read()\nwith open('app.py', 'w') as f:\n    f.write(s.replace('1', '7', 1))",
+            LEFT,
+        ),
+        ('old = """    a = 1\n"""\n' + READS + "open('app.py', 'w').write(s.replace(old, '    a = 7\\n'))", LEFT),
+        (
+            READS
+            + "s = s.replace(\n    'a = 1',\n    r'a = 7',  # 'quoted\n)\nopen('app.py', mode='w', encoding='utf-8').write(s)",
+            LEFT,
+        ),
+        ("open('new.py', 'w').write('x = (1)\\n')", {"new.py": "x = (1)\n"}),
+        ("print(f'{1}')\nassert True", {}),
+        # what is not understood
+        (READS + "s = s.upper()\nopen('app.py', 'w').write(s)", None),
+        (READS + "if 'a' in s: s = s.replace('1', '7')\nopen('app.py', 'w').write(s)", None),
+        (READS + "for x in 'ab':\n    s = s.replace(x, '7')\nopen('app.py', 'w').write(s)", None),
+        (READS + "open('app.py', 'a').write(s)", None),
+        (READS + "open('app.py').write(s)", None),
+        (READS + "s = f'{s}'\nopen('app.py', 'w').write(s)", None),
+        (READS + "s = s * 2\nopen('app.py', 'w').write(s)", None),
+        (READS + "open('app.py', 'w').write(s[3:])", None),
+        ("s = open('gone.py').read()\nopen('app.py', 'w').write(s)", None),
+        ("import os\nos.remove('app.py')", None),
+        ("open('app.py', 'w').write('\\x41')", None),
+        ("open('app.py', 'w').write('", None),
+        ("(", None),
+    ],
+)
+def test_what_a_small_program_leaves_in_files(program: str, left: dict[str, str] | None) -> None:
+    """Literals, reading, `replace` and writing of whole texts; None as soon as there is anything else."""
+    assert python_edits.written(program, lambda path: FILE if path == "app.py" else "") == left
+
+
+@given(st.text(alphabet="abps=.()'\"\\\n,;#: openwritreplcd", max_size=120))
+def test_no_program_is_too_odd_to_read(program: str) -> None:
+    """Whatever the text, there is an answer."""
+    found = python_edits.written(program, lambda path: "x")
+    assert found is None or all(isinstance(text, str) for text in found.values())
