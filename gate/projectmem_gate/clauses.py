@@ -135,6 +135,7 @@ _OTHERS = frozenset(
 )
 
 
+_STAR = "starqstar"  # stands for a pattern's `*` where it is read as a command
 _NOWHERE = "/no/such/project"  # so that `/data` stays what it is, and `build` too
 
 
@@ -144,9 +145,10 @@ def canonical(pattern: str) -> str:
     out = []
     for one in pattern.split(OR):
         one = " ".join(one.split())
-        parts = identify("Bash", {"command": one}, root=_NOWHERE, cwd=_NOWHERE).parts
-        plain = len(parts) == 1 and parts[0].kind == "sh" and not any(c in one for c in "*?[")
-        text = parts[0].text if plain else one
+        parts = identify("Bash", {"command": one.replace("*", _STAR)}, root=_NOWHERE, cwd=_NOWHERE).parts
+        odd = any(c in one for c in "?[") or any("*" in word for word in one.split() if word[:1] == "-")
+        plain = len(parts) == 1 and parts[0].kind == "sh" and not odd
+        text = parts[0].text.replace(_STAR, "*") if plain else one
         same = not plain or " " not in one or "  # " in text
         out.append(one if same else text)
     return OR.join(out)
@@ -154,7 +156,7 @@ def canonical(pattern: str) -> str:
 
 def as_typed(pattern: str) -> str:
     """A command pattern that a person wrote by hand, with the spelling in which actions are written down beside it where that is
-    another: `rm -rf /srv` -> `rm -rf /srv | rm --force --recursive /srv`."""
+    another: `rm -rf /srv` -> `rm -rf /srv | rm --force --recursive /srv`, a `*` for any text included."""
     return OR.join(dict.fromkeys([*pattern.split(OR), *canonical(pattern).split(OR)]))
 
 

@@ -8,7 +8,8 @@ from projectmem_gate.hints import pick
 from projectmem_gate.keys import key_of, text_digest
 from projectmem_gate.model import Part
 from projectmem_gate.option_tables import UNSURE_WORDS
-from projectmem_gate.options import Arguments, arrange, is_cmdlet
+from projectmem_gate.option_tables_tools import ALIASED
+from projectmem_gate.options import Arguments, arrange, cmdlet_of
 from projectmem_gate.paths import relative
 from projectmem_gate.programs import TRIVIAL, program
 from projectmem_gate.words import ACTIVE_END, GLOB, is_static, shown
@@ -138,8 +139,8 @@ def build(command: Command, keys: Sequence[str], stdin_texts: Sequence[Command],
         for option, value in args.options:
             built.tokens.append(option if not value else f"{option}={_path_word(value, built, roots, dotted)}")
         operands = [w if i < skip else _path_word(w, built, roots, keep_dot, True) for i, w in enumerate(args.operands)]
-        args.operands = operands
-        built.tokens += operands
+        args.operands = sorted(operands) if "u" in args.traits else operands
+        built.tokens += args.operands
         if args.tail is not None:
             args.tail = [_path_word(w, built, roots, keep_dot) for w in args.tail]
             built.tokens += ["--", *args.tail]
@@ -156,8 +157,8 @@ def _name(word: str, command: Command, roots: Roots) -> str:
     if not is_static(word):
         return word
     name = program(word)
-    if is_cmdlet(name.lower()):
-        return name.lower()
+    if cmdlet := cmdlet_of(name):
+        return cmdlet
     if "/" not in name or command.remote:
         return name
     seen = roots.seen_from(name, command.cwd)
@@ -455,6 +456,8 @@ def _words(built: Built) -> tuple[str, ...]:
         candidates.append(built.tokens[2])  # `python` itself is in other keys' words too, the module tells more
     elif built.name in SHELLS and built.args.operands:
         pass  # `sh gradlew` is akin to `./gradlew`, which has no such word
+    elif built.name in ALIASED:
+        pass  # `iwr` has no letters of its other name
     elif is_static(built.name) and built.command.argv[:1] != ["test"]:
         candidates.append(built.name.rsplit("/", 1)[-1])
     candidates += [s for s in built.args.subs if s not in UNSURE_WORDS]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from projectmem_gate import targets
 from projectmem_gate.words import is_static
 
 TYPE_CHECKING = False
@@ -32,10 +33,12 @@ def written(built: Built, operands: list[str], flags: list[str]) -> list[str] | 
     if not sources:  # `ln -s ../a.ts` makes a.ts here
         sources, target = [target], "."
     out = [] if target == "." else [_name(built, target)]
-    if built.name in _PLAIN and is_static(target) and (given or len(sources) > 1 or target.endswith("/") or target == "."):
+    into = given or len(sources) > 1 or target == "." or f"{target}/" in [w.removeprefix("./") for w in built.command.argv]
+    if built.name in _PLAIN and is_static(target) and into:
         out += [_name(built, f"{target.rstrip('/')}/{base}") for s in sources if (base := _base(s))]
     if built.name == "mv" or "--remove-source-files" in flags:
-        out = [_name(built, s) for s in sources] + out
+        moved = [_name(built, s) for s in sources]
+        out = moved + [p for name in moved if "*" not in name and (p := targets.below(name))] + out
     return list(dict.fromkeys(out))
 
 
@@ -52,5 +55,5 @@ def _base(word: str) -> str:
 
 def _name(built: Built, word: str) -> str:
     if not is_static(word) or not word:
-        return SOMETHING
+        return next(iter(targets.named(word, built.command, built.roots, built.cwd)), SOMETHING)
     return (word[2:] or ".") if word.startswith("//") else built.roots.name(word, built.cwd)

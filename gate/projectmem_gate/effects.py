@@ -14,7 +14,7 @@ Looking (ls, grep, git status) and verifying (tests, linters, type checkers) men
 
 from __future__ import annotations
 
-from projectmem_gate import copies, moves, snippets, tasks
+from projectmem_gate import copies, moves, snippets, targets, tasks
 from projectmem_gate.lines import names
 from projectmem_gate.programs import PURE, TRIVIAL, is_pure, program
 from projectmem_gate.words import is_static, shown
@@ -28,7 +28,7 @@ Effects = tuple[tuple[str, str], ...]
 Pairs = list[tuple[str, str]]
 
 _READERS = names("cat head tail less more bat nl tac sed")
-_FILE_TOOLS = names("rm mv cp mkdir rmdir touch ln chmod chown truncate patch rsync install dos2unix unlink shred tee")
+_FILE_TOOLS = names("rm mv cp mkdir rmdir touch ln chmod chown truncate patch rsync install dos2unix unlink shred tee sponge")
 _VERIFIERS = names(
     """
     pytest mypy pyright flake8 pylint tox nox jest vitest mocha ava tap eslint tslint stylelint shellcheck hadolint
@@ -120,10 +120,14 @@ def of(built: Built, roots: Roots, written: str) -> Effects:
     out: Pairs = []
     for _, target in command.writes:
         out += file_edit(roots.name(target, command.cwd)) if is_static(target) else [("edit", "")]
+        if not is_static(target):
+            out += [("edit", p) for p in targets.named(target, command, roots, command.cwd)]
     if written and is_static(written):
         out += file_edit(written)
     if built.name and not _asks_for_help(built):
         out += _program(built, roots)
+        if ("edit", "") in out:
+            out += [("edit", p) for p in command.among]
     return tuple(dict.fromkeys(out))[:32]
 
 
@@ -155,11 +159,18 @@ def _program(built: Built, roots: Roots) -> Pairs:
         far = name == "rsync" and operands and copies.is_elsewhere(operands[-1])
         return [("remote", name)] if far else [e for p in files for e in file_edit(p)]
     if name in _FILE_TOOLS:
-        return [e for p in built.paths for e in file_edit(p)] or [("edit", "")]
+        below = [("edit", p) for path in built.paths if (p := targets.below(path))] if _all_below(name, flags) else []
+        return [*_files(built), *below]
     if name in ("sed", "perl") and any(_in_place(name, f) for f in flags):
-        return [e for p in built.paths for e in file_edit(p)] or [("edit", "")]
-    if name == "find" and "-delete" in flags:
-        return [("edit", "")]
+        return _files(built)
+    if name == "find" and "-delete" in built.command.argv:
+        return [("edit", ""), *[("edit", p) for p in targets.listed(built.command.argv, roots, built.cwd)]]
+    if name == "dd":
+        return [e for w in built.command.argv if w[:3] == "of=" and is_static(w) for e in file_edit(built.seen(w[3:]))]
+    if name in ("tar", "unzip", "7z") and (unpacked := _unpacked(built, name)) is not None:
+        return [("any", name), ("edit", unpacked)]
+    if name in _CMDLETS:
+        return _cmdlet(built, name, operands)
     if name in _READERS:
         return [("read", p) for p in built.paths[:4]]
     if name in PURE or (name in TRIVIAL and not built.command.under) or name == "projectmem":
@@ -171,7 +182,52 @@ def _program(built: Built, roots: Roots) -> Pairs:
 
 
 def _in_place(name: str, flag: str) -> bool:
-    return flag[:2] == "-i" or flag.startswith("--in-place") or (flag[:2] in ("-n", "-E", "-r", "-p", "-s", "-z") and "i" in flag)
+    if flag[:2] == "--":
+        return flag.startswith("--in-place")
+    if name == "perl":  # a cluster of letters, up to the first that takes the rest: `-0777pi.bak`, `-pie`, not `-Ilib`
+        return "i" in next((flag[1:at] for at, c in enumerate(flag) if at and c in "eEIMmFCDVx"), flag[1:])
+    return flag[:2] == "-i" or (flag[:2] in ("-n", "-E", "-r", "-s", "-z", "-u") and "i" in flag)
+
+
+def _files(built: Built) -> Pairs:
+    """The files that a command writes by name; where it names them by patterns these, and that it writes what is not known."""
+    out = [e for p in built.paths if p != "{}" for e in file_edit(p)]
+    words = [w for w in [*built.args.operands, *(built.args.tail or [])] if not is_static(w)]
+    if words or not out:
+        out.append(("edit", ""))
+    return out + [("edit", p) for w in words for p in targets.named(w, built.command, built.roots, built.cwd)]
+
+
+_KEEPS = names("--clearCache --clear-cache --cache-clear --no-cache --clear")  # what was kept of earlier runs is thrown away
+
+
+def _all_below(name: str, flags: list[str]) -> bool:
+    """Does it remove folders with all that is in them?"""
+    return name in ("rm", "rmdir") and ("--recursive" in flags or "-R" in flags)
+
+
+def _unpacked(built: Built, name: str) -> str | None:
+    """The folder that an archive is unpacked into, "" for one that is not known; None where none is unpacked."""
+    words = built.command.argv[1:]
+    if name == "tar":
+        bundle = words[0] if words and words[0][:2] != "--" else ""
+        if "x" not in bundle and "--extract" not in words and "-x" not in words:
+            return None
+    folder = next((words[i + 1] for i, w in enumerate(words[:-1]) if w in ("-C", "--directory", "-d")), "")
+    folder = folder or next((w.partition("=")[2] for w in words if w.startswith("--directory=")), "")
+    return built.seen(folder) if folder and is_static(folder) else ""
+
+
+_CMDLETS = names("set-content add-content out-file remove-item new-item copy-item move-item rename-item clear-content")
+
+
+def _cmdlet(built: Built, name: str, operands: list[str]) -> Pairs:
+    """What a command of PowerShell that handles files writes."""
+    places = operands[1:2] if name == "copy-item" else operands[:2] if name in ("move-item", "rename-item") else operands[:1]
+    given = [v for o, v in built.args.options if o in ("-literalpath", "-filepath") and v]
+    return [("edit", p) for w in places + given for p in targets.named(w, built.command, built.roots, built.cwd)] or [
+        ("edit", "")
+    ]
 
 
 def _git(built: Built, roots: Roots, sub: str, operands: list[str], flags: list[str]) -> Pairs:
@@ -184,8 +240,10 @@ def _git(built: Built, roots: Roots, sub: str, operands: list[str], flags: list[
             return [("edit", roots.name(shown(w), built.cwd)) for w in files[:16]]
         return [("checkout", "")]
     if sub in ("rm", "mv"):
-        moved = moves.effects(roots, built.cwd, operands, flags) if sub == "mv" and all(map(is_static, operands)) else []
-        return [*[("edit", p) for p in built.paths], ("git", sub), *moved]
+        plain = all(map(is_static, operands))
+        moved = moves.effects(roots, built.cwd, operands, flags) if sub == "mv" and plain else []
+        named = [p for w in [*operands, *(tail or [])] for p in targets.named(w, built.command, roots, built.cwd)]
+        return [*[("edit", p) for p in dict.fromkeys([*built.paths, *named])], ("git", sub), *moved]
     if sub == "apply":
         return [] if "--check" in flags or "--stat" in flags else [("checkout", "")]
     second = built.args.subs[1] if len(built.args.subs) > 1 else ""
@@ -231,19 +289,19 @@ def _known(built: Built, name: str, sub: str, subs: list[str], operands: list[st
     if name in _SERVICES:
         return [("service", name)]
     if name in _FORMATTERS:
-        return _formatter(built, name, sub, flags)
+        return _formatter(built, name, sub, flags, operands)
     if name in _VERIFIERS:
-        return (
-            ([("edit", p) for p in built.paths if p != "."] or [("edit", "")]) if "--fix" in flags or "--write" in flags else []
-        )
+        if "--fix" in flags or "--write" in flags:
+            return _rewritten(built, operands)
+        return [] if _KEEPS.isdisjoint(flags) else [("build", f"{name} cache")]
     if name in _REMOTE:
         return _remote(name, sub, words, flags)
     if name in ("curl", "wget", "http", "scp", "sftp"):
         return _transfer(built, roots_free=name, flags=flags)
-    return _toolchain(name, sub, flags)
+    return _toolchain(built, name, sub, flags)
 
 
-def _toolchain(name: str, sub: str, flags: list[str]) -> Pairs | None:
+def _toolchain(built: Built, name: str, sub: str, flags: list[str]) -> Pairs | None:
     if name in ("npm", "pnpm", "yarn", "bun", "pip", "uv", "poetry", "mise", "brew", "conda") and sub:
         looks = sub in _LOOKING or sub in (
             "view",
@@ -281,14 +339,14 @@ def _toolchain(name: str, sub: str, flags: list[str]) -> Pairs | None:
         return (
             [("remote", name)]
             if sub in ("apply", "destroy", "import", "taint", "state", "up")
-            else [("edit", "")]
+            else [("edit", ""), *([("edit", built.cwd)] if built.cwd not in (".", "") else [])]
             if sub == "fmt"
             else []
         )
     return None
 
 
-def _formatter(built: Built, name: str, sub: str, flags: list[str]) -> Pairs:
+def _formatter(built: Built, name: str, sub: str, flags: list[str], operands: list[str]) -> Pairs:
     if name in ("gofmt", "goimports", "gofumpt", "shfmt"):
         writes = "-w" in flags
     elif name in ("prettier", "biome", "clang-format"):
@@ -297,7 +355,24 @@ def _formatter(built: Built, name: str, sub: str, flags: list[str]) -> Pairs:
         writes = "--fix" in flags or (sub == "format" and "--check" not in flags and "--diff" not in flags)
     else:
         writes = not any(f in flags for f in ("--check", "-c", "--diff", "-d", "--check-only", "--list-different"))
-    return ([("edit", p) for p in built.paths if p != "."] or [("edit", "")]) if writes else []
+    return _rewritten(built, operands) if writes else []
+
+
+def _rewritten(built: Built, operands: list[str]) -> Pairs:
+    """The files and folders that a formatter was told; without any the folder it works in, unless that is the root."""
+    words = (
+        operands[1:]
+        if built.name in ("biome", "dprint", "taplo", "ruff") and operands[:1] and operands[0] in _VERBS
+        else operands
+    )
+    found = [p for w in words if w != "." for p in targets.named(w, built.command, built.roots, built.cwd)]
+    if not found and built.cwd not in (".", "") and built.cwd[:1] != "?":
+        found = [built.cwd]
+    known = found and all(map(is_static, words)) and words != ["."]
+    return [*([] if known else [("edit", "")]), *[("edit", p) for p in dict.fromkeys(found)]]
+
+
+_VERBS = ("check", "format", "fmt", "lint", "ci")
 
 
 def _remote(name: str, sub: str, words: list[str], flags: list[str]) -> Pairs:

@@ -126,6 +126,9 @@ def apart(facts: Mapping[str, Any], fix: Mapping[str, Any]) -> dict[str, Any]:
     ]
     if facts.get("head") == freshness.CHANGED:
         out["head"] = freshness.UNKNOWN
+    replaced = facts.get("changed_deps") or ()
+    if facts.get("deps") == freshness.CHANGED and replaced and all(p in tried for p in replaced):
+        out["deps"] = freshness.SAME  # the attempts themselves, and their undoing
     named = facts.get("changed_files") or ()
     if facts.get("files") == freshness.CHANGED and named:
         out["changed_files"] = [p for p in named if p not in tried]

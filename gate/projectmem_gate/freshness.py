@@ -68,9 +68,9 @@ def judge(
     gone = _still_absent(record, facts)
     if gone:
         return SAME, f"`{fence(basename(gone), _NAME)}` is still not there"
-    moved = _moved_at(record, facts)
+    moved, swept = _moved_at(record, facts), facts.get("head") == CHANGED and _swept(record, facts)
     for change in each_change(facts, record.at):
-        if (change[1], change[2]) in moved:
+        if (change[1], change[2]) in moved or (swept and change[0] == "checkout"):
             continue
         why = matters(record, change, session)
         if why:
@@ -152,7 +152,7 @@ def _facts(record: Record, facts: Mapping[str, Any], session: str) -> tuple[str,
     named = [p for p in facts.get("changed_files") or () if isinstance(p, str)]
     workspace = cls in WORKSPACE
     if workspace and head == CHANGED:
-        if not _only_committed(record, facts):
+        if not _only_committed(record, facts) and not _swept(record, facts):
             return CHANGED, "HEAD moved"
         head = SAME
     if deps == CHANGED and cls not in ("edit-mismatch", "network", "lock", "auth"):
@@ -202,6 +202,34 @@ def _only_committed(record: Record, facts: Mapping[str, Any]) -> bool:
     return any(kind == "git" and subject == "commit" for kind, subject, _ in each_change(facts, record.at))
 
 
+def _swept(record: Record, facts: Mapping[str, Any]) -> bool:
+    """Did the caller look at all files of the work tree, so that what a pull or a switch of branches changed is among those that
+    were written since? Not for what asks git itself, nor for programs that may."""
+    if (
+        record.cls not in WORKSPACE
+        or type(record.facts.get("tracked")) is not int
+        or type(record.facts.get("written")) is not int
+    ):
+        return False
+    if "sources" in facts or facts.get("here") == "elsewhere" or facts.get("files") not in (SAME, CHANGED):
+        return False
+    asks = any(mark in record.text for mark in _ASKS_GIT)
+    return not asks and not names_own_program(record)
+
+
+_ASKS_GIT = (
+    "git ",
+    "git-",
+    "gh ",
+    "affected",
+    "--since",
+    "changed",
+    "commitlint",
+    "lint-staged",
+    "pre-commit",
+    "husky",
+    "danger",
+)
 _COMPARED = {
     "deps": "lock files",
     "env": "variables",

@@ -39,7 +39,35 @@ def path_matches(pattern: str, path: str) -> bool:
         return False
     if "/" not in pattern:
         return any(wild(pattern, part) for part in path.split("/"))
+    if "*" in path or "?" in path:
+        return _meets(pattern.split("/"), path.split("/"))
     return _components(pattern.split("/"), path.split("/"))
+
+
+def _meets(pattern: list[str], path: list[str]) -> bool:
+    """Can a file fit both `pattern` and the pattern `path` that a command names (`rm gen/*`, label `gen/schema.py`)? Only where a
+    folder is named in both: that `rm *` may hit anything says nothing."""
+    at = 0
+    while at < min(len(pattern), len(path)) and pattern[at] == path[at] and "*" not in pattern[at]:
+        at += 1
+    if not at:
+        return _components(pattern, path)
+    return _both(pattern[at:], path[at:], set())
+
+
+def _both(a: list[str], b: list[str], failed: set[tuple[int, int]]) -> bool:
+    """Do two patterns meet, component by component? One that is used up covers the folder below it."""
+    if not a or not b:
+        return True
+    if (len(a), len(b)) in failed:
+        return False
+    if a[0] == "**" or b[0] == "**":
+        met = _both(a[1:], b, failed) or _both(a, b[1:], failed)
+    else:
+        met = (wild(a[0], b[0]) or wild(b[0], a[0])) and _both(a[1:], b[1:], failed)
+    if not met:
+        failed.add((len(a), len(b)))
+    return met
 
 
 def _components(pattern: list[str], path: list[str]) -> bool:

@@ -5,7 +5,7 @@ Pure and total: any tool name and any JSON value give an Action; what cannot be 
 
 from __future__ import annotations
 
-from projectmem_gate import calls, file_calls, payloads, scripted, tools
+from projectmem_gate import calls, file_calls, payloads, scripted, tools, wrappers
 from projectmem_gate.commands import build, feeds
 from projectmem_gate.hints import pick
 from projectmem_gate.keys import key_of, text_digest
@@ -178,7 +178,7 @@ def _shell(tool: str, command: str | list[str], roots: Roots, cwd: str, away: bo
     text = command if isinstance(command, str) else " ".join(command)
     text = text.replace("\r\n", "\n").strip()
     if tools.plain(tool) in ("powershell", "pwsh"):
-        text = text.replace("\\", "/")  # there a backslash is a path's, never an escape
+        text = wrappers.of_powershell(text)
     if len(text) > MAX_INPUT:
         return _whole(tool, text[:_TEXT_CAP], sha or text_digest(text), roots, cwd, away, False)
     walk, scope = Walk(roots), Scope(cwd)

@@ -7,6 +7,7 @@ first needed. Traits:
     p operands are paths, so the working directory does not matter   x the first operand is a script or pattern
     s the first operand ends the options (what follows belongs to something else)   e `--` only ends the options
     v `./x` and `x` differ as an option's value   l a trailing slash matters   g `-n=x` is `-n x`
+    u the order of the operands does not matter: all of them are tested, checked, installed, made or removed
 
 `-t=--tag` means two spellings of one option. Only programs known to ignore the order of their options have `o`.
 """
@@ -16,7 +17,7 @@ from __future__ import annotations
 from projectmem_gate.lines import names
 
 _PIP = (
-    "oc",
+    "ocu",
     """-r=--requirement -c=--constraint -e=--editable -i=--index-url --extra-index-url -f=--find-links -t=--target --prefix
     --root --python --platform --timeout --retries --proxy --trusted-host --cache-dir --progress-bar --log
     --only-binary --no-binary --extra --group --index --default-index -p=--python --config-settings""",
@@ -27,7 +28,7 @@ _PIP = (
     "-q --quiet -v --verbose --progress-bar --disable-pip-version-check --no-progress --no-input",
 )
 _NODE_PM = (
-    "ocd",
+    "ocdu",
     """--prefix -w=--workspace --registry --loglevel --omit --include --tag --cache --userconfig --filter -F=--filter
     --reporter""",
     """-D=--save-dev -S=--save -E=--save-exact -g=--global -f=--force --legacy-peer-deps --no-audit --no-fund --silent
@@ -36,6 +37,7 @@ _NODE_PM = (
     --no-progress --immutable -r=--recursive --no-save --verbose --shamefully-hoist --strict-peer-dependencies""",
     "--silent -s --loglevel --no-audit --no-fund --no-progress --quiet --reporter --verbose --color --no-color",
 )
+_NODE_SCRIPT = ("ocd", *_NODE_PM[1:])  # the words behind it are the script's own
 _CARGO = (
     "oc",
     """-p=--package --bin --example --test --bench --features -F=--features --target --target-dir --manifest-path -j=--jobs
@@ -61,7 +63,7 @@ _COMPOSE = (
     "--ansi --progress --no-color --quiet-pull",
 )
 _PYTEST = (
-    "oc",
+    "ocu",
     """-k -m -p -c -o=--override-ini -n=--numprocesses -W -r --tb --maxfail --rootdir --cov --cov-report --cov-config
     --junitxml --ignore --ignore-glob --deselect --durations --basetemp --confcutdir --dist --timeout --log-level
     --log-cli-level --color --capture --import-mode --ds --reruns --junit-xml --durations-min --verbosity
@@ -74,7 +76,7 @@ _PYTEST = (
     --verbosity --disable-warnings --code-highlight --show-capture --full-trace""",
 )
 _JEST = (
-    "oc",
+    "ocu",
     """-t=--testNamePattern --testPathPattern --testPathPatterns -c=--config -w=--maxWorkers --reporters --coverageReporters
     --testTimeout --rootDir --projects --selectProjects --env --coverageDirectory --shard""",
     """-i=--runInBand --watch --watchAll --coverage --verbose --silent --no-cache --ci --colors --bail -b=--bail
@@ -83,7 +85,7 @@ _JEST = (
     "--verbose --silent --colors --no-colors --color --no-color --reporters",
 )
 _VITEST = (
-    "oc",
+    "ocu",
     """-t=--testNamePattern --reporter -c=--config --project -r=--root --dir --environment --pool --maxWorkers --minWorkers
     --shard""",
     "--run --coverage --watch --no-color --color -u=--update --passWithNoTests --no-coverage --bail --no-file-parallelism",
@@ -103,13 +105,13 @@ _GIT_LOOK = (
 TABLES: dict[str, tuple[str, str, str, str]] = {
     "pytest": _PYTEST,
     "go test": (
-        "od",
+        "odu",
         """-run -bench -count -timeout -tags -coverprofile -covermode -coverpkg -cpu -parallel -skip -p -mod -ldflags -gcflags -o
         -exec -vet -benchtime -shuffle -fuzz -fuzztime -C -list -asmflags -overlay -memprofile -cpuprofile""",
         "-v -race -cover -short -failfast -json -x -n -a -i -c -benchmem -work -trimpath -msan -asan",
         "-v -json",
     ),
-    "go vet": ("od", "-tags -vettool -mod -c", "-v -json -n -x", "-v -json"),
+    "go vet": ("odu", "-tags -vettool -mod -c", "-v -json -n -x", "-v -json"),
     "golangci-lint run": (
         "ocd",
         """-c=--config --timeout --out-format --enable -E=--enable -D=--disable --build-tags --new-from-rev -j=--concurrency
@@ -117,7 +119,8 @@ TABLES: dict[str, tuple[str, str, str, str]] = {
         "--fix --fast --new -v=--verbose --show-stats --allow-parallel-runners --no-config -n=--new --tests",
         "-v --verbose --out-format --color --show-stats",
     ),
-    **dict.fromkeys(("npm install", "npm ci", "npm uninstall", "npm update", "npm audit", "npm test", "npm run"), _NODE_PM),
+    **dict.fromkeys(("npm install", "npm ci", "npm uninstall", "npm update", "npm audit"), _NODE_PM),
+    **dict.fromkeys(("npm test", "npm run"), _NODE_SCRIPT),
     **dict.fromkeys(("pnpm install", "pnpm add", "pnpm remove", "yarn install", "yarn add", "bun install", "bun add"), _NODE_PM),
     **dict.fromkeys(
         ("cargo build", "cargo test", "cargo check", "cargo clippy", "cargo fmt", "cargo doc", "cargo bench"), _CARGO
@@ -125,7 +128,6 @@ TABLES: dict[str, tuple[str, str, str, str]] = {
     **dict.fromkeys(("cargo install", "cargo add", "cargo update", "cargo fetch"), _CARGO),
     **dict.fromkeys(("docker build", "podman build", "docker buildx build"), _DOCKER_BUILD),
     "docker compose": _COMPOSE,
-    **dict.fromkeys(("docker compose exec", "docker compose run"), ("", "", "", "")),
     "docker run": (
         "ocs",
         """-v=--volume -e=--env -p=--publish --name --network -w=--workdir --entrypoint -u=--user --platform --mount --env-file
@@ -163,7 +165,7 @@ TABLES: dict[str, tuple[str, str, str, str]] = {
     **dict.fromkeys(
         ("git add", "git rm"),
         (
-            "oce",
+            "oceu",
             "--chmod --pathspec-from-file",
             "-A=--all -u=--update -p=--patch -f=--force -v -n --dry-run -N --cached -r -q",
             "-v -q",
@@ -200,7 +202,7 @@ TABLES: dict[str, tuple[str, str, str, str]] = {
         ("pip install", "pip uninstall", "pip download", "uv pip install", "uv add", "uv sync", "uv lock", "pipx install"), _PIP
     ),
     "ruff check": (
-        "oc",
+        "ocu",
         """--select --ignore --extend-select --config --output-format --line-length --target-version --exclude --fixable
         --unfixable --per-file-ignores --cache-dir""",
         """--fix --unsafe-fixes --no-cache -n=--no-cache -q=--quiet -s=--silent --preview --diff --show-fixes --statistics
@@ -208,13 +210,13 @@ TABLES: dict[str, tuple[str, str, str, str]] = {
         "--output-format -q --quiet -v --verbose --statistics --show-fixes --no-cache",
     ),
     "ruff format": (
-        "oc",
+        "ocu",
         "--config --line-length --exclude",
         "--check --diff -q=--quiet --preview --no-cache",
         "-q --quiet --no-cache",
     ),
     "mypy": (
-        "oc",
+        "ocu",
         """--config-file -p=--package -m=--module --python-version --exclude --cache-dir --python-executable -c --follow-imports
         --platform""",
         """--strict --ignore-missing-imports --pretty --no-color-output --no-error-summary --show-error-codes
@@ -224,7 +226,7 @@ TABLES: dict[str, tuple[str, str, str, str]] = {
         --show-error-context --hide-error-codes""",
     ),
     "eslint": (
-        "oc",
+        "ocu",
         """--ext -c=--config -f=--format --max-warnings --rule --ignore-pattern --cache-location --parser -o=--output-file
         --ignore-path --resolve-plugins-relative-to""",
         "--fix --cache --quiet --no-error-on-unmatched-pattern --no-eslintrc --color --no-color --debug",
@@ -265,15 +267,6 @@ TABLES: dict[str, tuple[str, str, str, str]] = {
         ),
     ),
     **dict.fromkeys(
-        ("git worktree add", "git worktree remove"),
-        (
-            "oc",
-            "-b -B --reason",
-            "-f=--force -d=--detach --checkout --no-checkout --lock -q=--quiet --guess-remote --track --no-track --orphan",
-            "-q --quiet",
-        ),
-    ),
-    **dict.fromkeys(
         ("bazel build", "bazel test", "bazel run", "bazelisk build", "bazelisk test", "bazelisk run"),
         (
             "od",
@@ -305,7 +298,7 @@ TABLES: dict[str, tuple[str, str, str, str]] = {
     "make": (
         "oc",
         "-f=--file -o -W -I -l",
-        "-s=--silent -k=--keep-going -B=--always-make -n=--dry-run -i -j -w -e -r -d --no-print-directory",
+        "-s=--silent -k=--keep-going -B=--always-make -n=--dry-run -i -j=--jobs -w -e -r -d --no-print-directory",
         "-s --silent --no-print-directory -w",
     ),
     "curl": (
@@ -335,11 +328,31 @@ TABLES: dict[str, tuple[str, str, str, str]] = {
         "--color -1",
     ),
     **dict.fromkeys(
-        ("rm", "mkdir", "rmdir", "touch", "cp", "mv", "ln"),
+        ("cp", "mv", "ln"),
         ("ocpe", "-m=--mode -t", "-r=--recursive -f=--force -p=--parents -v=--verbose", "-v --verbose"),
     ),
     **dict.fromkeys(
-        ("cat", "nl", "tac", "file", "stat", "du", "gofmt", "goimports", "gofumpt", "chmod", "wc", "less", "bat"),
+        ("rm", "mkdir", "rmdir", "touch"),
+        ("ocpeu", "-m=--mode -t", "-r=--recursive -f=--force -p=--parents -v=--verbose", "-v --verbose"),
+    ),
+    **dict.fromkeys(
+        (
+            "cat",
+            "nl",
+            "tac",
+            "file",
+            "stat",
+            "du",
+            "gofmt",
+            "goimports",
+            "gofumpt",
+            "chmod",
+            "chown",
+            "chgrp",
+            "wc",
+            "less",
+            "bat",
+        ),
         ("p", "", "", ""),
     ),
     **dict.fromkeys(("head", "tail"), ("ocp", "-n=--lines -c=--bytes", "-f -q -v -F", "")),
@@ -395,7 +408,7 @@ GLOBAL_VALUES = {
     "docker": """-H --host -c --context --config -l -f --file -p --project-name --profile --env-file --project-directory
     --ansi --progress""",
     "kubectl": "-n --namespace --context --kubeconfig",
-    "npm": "--prefix --loglevel -w --workspace",
+    "npm": "--prefix -C --loglevel -w --workspace",
     "pnpm": "-C --dir --filter -F",
     "yarn": "--cwd",
     "bun": "--cwd --filter",
@@ -435,7 +448,7 @@ GLOBAL_LONG = {
     "az -o": "--output",
 }
 DIRECTORY = frozenset(
-    """git -C|npm --prefix|pnpm -C|pnpm --dir|yarn --cwd|bun --cwd|make -C|make --directory|go -C|uv --directory|poetry -C
+    """git -C|npm --prefix|npm -C|pnpm -C|pnpm --dir|yarn --cwd|bun --cwd|make -C|make --directory|go -C|uv --directory|poetry -C
     |poetry --directory|mise -C|mise --cd|terraform -chdir|tofu -chdir|ctest --test-dir|ninja -C|composer -d
     |composer --working-dir""".replace("\n    ", "").split("|")
 )

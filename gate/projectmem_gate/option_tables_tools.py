@@ -152,6 +152,37 @@ TABLES: dict[str, tuple[str, str, str, str]] = {
         "",
     ),
     **dict.fromkeys(("mysql", "mariadb"), _MYSQL),
+    **dict.fromkeys(
+        ("docker compose exec", "docker compose run"),
+        (
+            "ocs",
+            "-e=--env -u=--user -w=--workdir --index -v=--volume -p=--publish -l=--label --name --entrypoint --cap-add",
+            """-T -t=--tty -i=--interactive -d=--detach --privileged --rm --no-deps --build -P=--service-ports --service-ports
+            --use-aliases --remove-orphans --quiet-pull --no-TTY""",
+            "-T --no-TTY -t --tty -i --interactive --quiet-pull",
+        ),
+    ),
+    **dict.fromkeys(
+        ("git worktree add", "git worktree remove"),
+        (
+            "oc",
+            "-b -B --reason",
+            "-f=--force -d=--detach --checkout --no-checkout --lock -q=--quiet --guess-remote --track --no-track --orphan",
+            "-q --quiet",
+        ),
+    ),
+    **dict.fromkeys(
+        ("http", "https", "xh", "xhs"),
+        (
+            "oc",
+            """-a=--auth -A=--auth-type -s=--style -o=--output --session --session-read-only --verify --timeout --proxy --cert
+            --cert-key --max-redirects -p=--print --pretty --format-options --raw --boundary --response-charset""",
+            """-j=--json -f=--form --multipart -v=--verbose -h=--headers -b=--body -m=--meta -d=--download -c=--continue
+            -F=--follow --check-status -I=--ignore-stdin --ignore-stdin --offline -q=--quiet -S=--stream --all -x=--compress
+            --no-verify""",
+            "--json --verbose --headers --body --meta --print --pretty --style --quiet --stream --all --format-options --output",
+        ),
+    ),
     "redis-cli": (
         "ocs",
         "-h -p -n -a -u --user --pass -i -s -r --cacert --cert --key --sni -t",
@@ -249,6 +280,12 @@ TABLES: dict[str, tuple[str, str, str, str]] = {
         ),
     ),
 }
+# PowerShell's aliases that no other program goes by.
+CMDLETS = {
+    "iwr": "invoke-webrequest", "irm": "invoke-restmethod", "gci": "get-childitem", "gc": "get-content", "sls": "select-string",
+    "cpi": "copy-item", "mi": "move-item", "rni": "rename-item", "ri": "remove-item", "ni": "new-item", "ac": "add-content",
+}  # fmt: skip
+ALIASED = frozenset(CMDLETS.values())
 # What the operands of PowerShell's commands are called when they are given by name, in order.
 POSITIONS = {
     "select-string": ("-pattern", "-path"),

@@ -51,9 +51,10 @@ def table(name: str) -> Spec:
     return found
 
 
-def is_cmdlet(name: str) -> bool:
-    """Is this lower-case name a command of PowerShell whose parameters are known?"""
-    return "-" in name and name in more.TABLES and "P" in more.TABLES[name][0]
+def cmdlet_of(word: str) -> str:
+    """The command of PowerShell whose parameters are known that goes by this name or alias, in lower case; else ""."""
+    name = more.CMDLETS.get(word.lower(), word.lower())
+    return name if "-" in name and name in more.TABLES and "P" in more.TABLES[name][0] else ""
 
 
 class Arguments:
@@ -114,17 +115,49 @@ def _same_meaning(name: str, out: Arguments) -> None:
         first = out.operands[0]
         out.operands[0] = builds.RESOURCES.get(first, first)
         out.unsure = out.operands[0]
-    elif name in ("rg", "grep", "ls") and out.operands[-1:] == ["."] and _looks_here_anyway(name, out):
+    elif out.operands[-1:] == [_HERE.get(name, ".")] and _looks_here_anyway(name, out):
         out.operands.pop()
+    elif name == "psql" and out.operands and not any(o == "--dbname" for o, _ in out.options):
+        out.options = sorted([*out.options, ("--dbname", out.operands.pop(0))])
+    elif name in ("http", "https", "xh", "xhs"):
+        _request(name, out)
     elif "P" in out.traits:
         _by_place(name, out)
+
+
+_HERE = {"golangci-lint": "./..."}
+
+
+def _request(name: str, out: Arguments) -> None:
+    """HTTPie's method, address and fields, with what it adds itself; fields in whatever order."""
+    operands = list(out.operands)
+    method = operands.pop(0) if operands and operands[0].isalpha() and operands[0].isupper() else ""
+    if not operands or not all(map(is_static, operands)):
+        return
+    url, fields = operands[0], sorted(operands[1:])
+    sends = any("=" in f.replace("==", "") or "@" in f for f in fields)
+    out.options = sorted([*out.options, ("--method", method or ("POST" if sends else "GET"))])
+    if "://" not in url:
+        url = ("https://" if name in ("https", "xhs") else "http://") + (
+            "localhost" + url.removeprefix(":/") if url.startswith(":/") else "localhost" + url if url[:1] == ":" else url
+        )
+        out.unsure = url
+    out.operands = [url, *fields]
 
 
 def _looks_here_anyway(name: str, out: Arguments) -> bool:
     """Is `.` where this search or listing looks when no place is named?"""
     if len(out.operands) == 1:
-        return name == "ls" or any(o in ("--files", "--regexp", "--file") for o, _ in out.options)
-    return len(out.operands) == 2 and (name == "rg" or any(o in ("-r", "-R", "--recursive") for o, _ in out.options))
+        sub = out.subs[0] if out.subs else ""
+        return sub in _ANYWAY.get(name, ()) or (
+            name in ("rg", "grep") and any(o in ("--files", "--regexp", "--file") for o, _ in out.options)
+        )
+    return len(out.operands) == 2 and (
+        name == "rg" or (name == "grep" and any(o in ("-r", "-R", "--recursive") for o, _ in out.options))
+    )
+
+
+_ANYWAY = {"ls": ("",), "ruff": ("check", "format"), "go": ("build", "vet", "install"), "golangci-lint": ("run",)}
 
 
 def _by_place(name: str, out: Arguments) -> None:
@@ -217,6 +250,9 @@ def _subcommand(name: str, rest: list[str], out: Arguments) -> list[str]:
     if name in ("yarn", "pnpm") and sub not in PM_BUILTIN:
         out.subs = ["run", sub]
         return rest
+    if name == "yarn" and sub == "workspace" and rest and is_static(rest[0]):
+        out.options.append(("--workspace", rest[0]))
+        return _subcommand(name, rest[1:], out)
     if name == "turbo" and sub not in more.TURBO_OWN:
         sub, rest = "run", [sub, *rest]
     if name == "docker" and sub in ("image", "container") and rest[:1] and rest[0] in _DOCKER_VERBS:
@@ -331,8 +367,11 @@ def _short(word: str, rest: list[str], i: int, spec: Spec, options: list[tuple[s
             letter = takes[letter]
         elif letter in bare:
             letter = bare[letter]
-            if letter in ("-j", "--password"):  # `-j8`, mysql's `-pSECRET`
+            if letter in ("--jobs", "--password"):  # `-j8`, mysql's `-pSECRET`
                 value, j = word[j:], len(word)
+                if letter == "--jobs" and not value and i < len(rest) and rest[i].isdigit():
+                    value = rest[i]  # `make -j 8` too
+                    i += 1
         elif word[1].isdigit():
             letter, value, j = _counted(word, takes), "", len(word)  # head -20, git log -5
             if letter != word:

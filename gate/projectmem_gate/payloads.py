@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from projectmem_gate import wrappers
+from projectmem_gate import targets, wrappers
 from projectmem_gate.redirects import NONE
 from projectmem_gate.scope import Command
 from projectmem_gate.words import is_static, shown
@@ -21,18 +21,18 @@ def command(walk: Walk, argv: list[str], env: dict[str, str], scope: Scope, stdi
     """Emit one command, or what is inside it."""
     first = not env
     env = {**scope.env, **env}
-    if len(argv) > 3 and argv[0] == "env" and argv[1] in ("-C", "--chdir") and is_static(argv[2]) and not scope.remote:
-        there = scope.copy()
-        there.cwd = walk.roots.name(argv[2], scope.cwd, real=True)
-        command(walk, ["env", *argv[3:]], env, there, stdin, writes)
+    if len(argv) > 3 and argv[0] == "env" and argv[1] in ("-C", "--chdir"):
+        command(walk, ["env", *argv[3:]], env, _within(walk, scope, argv[2]), stdin, writes)
         return
     limits: list[int] = []
     argv = wrappers.neutral(argv, env, first, limits)
     under = scope.under
     while argv:
-        prefix, rest = wrappers.kept(argv)
+        prefix, rest, folder = wrappers.kept(argv)
         if not prefix:
             break
+        if folder:
+            scope = _within(walk, scope, folder)
         under = (*under, *prefix)
         argv = wrappers.neutral(rest, env, False, limits)
     for name in wrappers.NEUTRAL_ENV & env.keys():
@@ -46,13 +46,24 @@ def command(walk: Walk, argv: list[str], env: dict[str, str], scope: Scope, stdi
         return
     inside = scope.inside
     for name, source in scope.loops.items():
-        if "$" + name in scope.cwd or any("$" + name in word and not is_static(word) for word in argv):
+        said = (*argv, *[target for _, target in writes], stdin[1])
+        if "$" + name in scope.cwd or any("$" + name in word and not is_static(word) for word in said):
             inside = (*inside, source)
     item = Command(argv, env, scope, under, inside)
     item.stdin, item.writes, item.limit = stdin, writes, min(limits, default=0)
     if argv:
         _move(walk, argv, scope)
     walk.emit(item)
+
+
+def _within(walk: Walk, scope: Scope, folder: str) -> Scope:
+    """The scope of what a launcher runs in a folder that it was told."""
+    there = scope.copy()
+    if not scope.remote:
+        there.cwd = walk.roots.name(folder, scope.cwd, real=True) if is_static(folder) else "?" + shown(folder)
+    else:
+        there.cwd = shown(folder) if folder[:1] == "/" else scope.cwd + "/" + shown(folder)
+    return there
 
 
 def _nested(
@@ -73,6 +84,11 @@ def _nested(
         inner.variables = {}
         if name == "su":
             inner.under = (*under, *[w for w in argv[: argv.index("-c")] if w != "-"])
+        elif name == "nix-shell":
+            inner.under = (
+                *under,
+                *[w for w in argv if w not in ("--run", "--command", wrappers.after(argv, "--run", "--command"))],
+            )
         walk.run(script, inner)
     elif name == "eval" and len(argv) > 1:
         walk.run(" ".join([shown(w) for w in argv[1:]]), inner)
@@ -86,17 +102,26 @@ def _nested(
     elif (fed := wrappers.xargs(argv)) is not None:
         inner.inside = (*inner.inside, "xargs")
         command(walk, fed, {}, inner, stdin, writes)
+        source = walk.commands[int(stdin[1])] if stdin[0] == "pipe" else None
+        _given(walk, before, targets.listed(source.argv, walk.roots, source.cwd) if source and not scope.remote else ())
     else:
         for run in wrappers.find_commands(argv):
             found = scope.copy()
             found.depth, found.inside = scope.depth + 1, (*scope.inside, "find")
+            at = len(walk.commands)
             command(walk, run, {}, found, NONE, [])
+            _given(walk, at, targets.listed(argv, walk.roots, scope.cwd) if not scope.remote else ())
             walk.join(";")
         return False
     for item in walk.commands[before:]:
         if item.writes is not writes:
             item.writes = item.writes + writes
     return len(walk.commands) > before
+
+
+def _given(walk: Walk, since: int, patterns: tuple[str, ...]) -> None:
+    for item in walk.commands[since:]:
+        item.among = patterns
 
 
 def _move(walk: Walk, argv: list[str], scope: Scope) -> None:

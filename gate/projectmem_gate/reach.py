@@ -114,7 +114,12 @@ def is_misaddressed(record: Record) -> bool:
 
 def readdresses(kind: str, subject: str) -> bool:
     """May this change make a remote of git reachable?"""
+    if kind == "edit":
+        return subject.endswith(_ADDRESS_BOOK) or "/.ssh/" in f"/{subject}"
     return kind in ("login", "env", "remote", "service") or (kind == "git" and subject in _ADDRESSED)
+
+
+_ADDRESS_BOOK = (".gitconfig", ".git/config", ".gitmodules", "/git/config", ".netrc", ".git-credentials")
 
 
 def is_local(record: Record) -> bool:
@@ -123,7 +128,7 @@ def is_local(record: Record) -> bool:
     return any(name in said for name in _THIS_MACHINE)
 
 
-_THIS_MACHINE = ("localhost", "127.0.0.1", "[::1]", "::1:", "0.0.0.0")  # noqa: S104
+_THIS_MACHINE = ("localhost", "127.0.0.1", "[::1]", "::1:", "0.0.0.0", ".sock", ".s.pgsql.")  # noqa: S104
 
 
 def cannot_make(build: str, record: Record) -> bool:

@@ -67,10 +67,15 @@ def sure(target: str, pattern: str) -> list[frozenset[str]]:
 def _command(pattern: str) -> frozenset[str]:
     """The program, and its subcommand where that has no other name."""
     words = pattern.split()
+    if words[:1] == ["pnpm"] and (not words[1:] or words[1] == "dlx" or not _PLAIN.issuperset(words[1])):
+        return frozenset()  # `pnpx` holds neither
     if not words or not _PLAIN.issuperset(words[0]) or not words[0][0].isalpha() or words[0] in _UNSURE_PROGRAMS:
         return frozenset()
     from projectmem_gate.option_tables import SUBCOMMANDS, UNSURE_WORDS
+    from projectmem_gate.option_tables_tools import ALIASED
 
+    if words[0].lower() in ALIASED:
+        return frozenset()
     out = runs(words[0])
     second = words[1] if len(words) > 1 and words[0] in SUBCOMMANDS else ""
     if second.isalpha() and second.isascii() and second not in UNSURE_WORDS:

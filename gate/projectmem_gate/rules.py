@@ -125,7 +125,8 @@ def matches(target: str, pattern: str, action: Action, part: Part) -> bool:
     spaced = _usual(" ".join(pattern.split()))
     if spaced[:1].isupper() and "-" in spaced.partition(" ")[0]:
         spaced = spaced.lower()  # a command of PowerShell, in whatever case
-    texts = (_usual(part.text), _usual(_bare(part.text)))
+    bare = _usual(_bare(part.text))
+    texts = (_usual(part.text), bare, _installed(bare)) if "/" not in spaced.partition(" ")[0] else (_usual(part.text), bare)
     for text in (part.family, *texts):
         if text == spaced or text.startswith(f"{spaced} ") or ("*" in spaced and wild(spaced, text)):
             return bool(spaced)
@@ -234,6 +235,14 @@ def _bare(text: str) -> str:
         if not rest or not (word == "sudo" or (sign and name.isidentifier())):
             return text
         text = rest
+
+
+def _installed(text: str) -> str:
+    """A command's text with the name of its program alone, where that lies in a folder of programs: `bin/rails db:reset`,
+    `node_modules/.bin/eslint src`."""
+    word, gap, rest = text.partition(" ")
+    folder, _, name = word.rpartition("/")
+    return name + gap + rest if folder.rsplit("/", 1)[-1] in ("bin", ".bin", "Scripts") and name else text
 
 
 def _far(part: Part) -> bool:

@@ -13,9 +13,10 @@ class Command:
     writes  where its output goes as a file: (`>` or `>>`, target word)
     limit   milliseconds that a `timeout` in front of it gives, 0 for none, -1 where nobody waits for it (`&`)
     remote  its paths are not this machine's;  cut  the output filters that were taken off, as text
+    among   patterns of the files that it is given, where a list names them (`find`, `xargs`)
     """
 
-    __slots__ = ("argv", "cut", "cwd", "env", "inside", "limit", "remote", "stdin", "under", "writes")
+    __slots__ = ("among", "argv", "cut", "cwd", "env", "inside", "limit", "remote", "stdin", "under", "writes")
 
     def __init__(
         self, argv: list[str], env: dict[str, str], scope: Scope, under: tuple[str, ...], inside: tuple[str, ...]
@@ -25,6 +26,7 @@ class Command:
         self.stdin: tuple[str, str] = ("", "")
         self.writes: list[tuple[str, str]] = []
         self.cut: tuple[str, ...] = ()
+        self.among: tuple[str, ...] = ()
         self.limit = 0
 
 

@@ -62,17 +62,18 @@ _KEPT: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {
         ),
         ("-q", "--quiet", "-v", "--verbose", "--no-progress"),
     ),
-    "poetry": (("run",), ("-C", "--directory", "-P", "--project"), ("-q", "-n", "--no-interaction", "--no-ansi")),
+    "poetry": (("run",), ("-P", "--project"), ("-q", "-v", "-n", "--no-interaction", "--no-ansi")),
     "pipenv": (("run",), (), ()),
-    "pdm": (("run",), (), ()),
-    "rye": (("run",), (), ()),
-    "hatch": (("run",), (), ()),
+    "pdm": (("run",), ("-p", "--project"), ("-q", "--quiet", "-v", "--verbose")),
+    "rye": (("run",), ("--pyproject",), ("-q", "--quiet", "-v", "--verbose")),
+    "hatch": (("run",), ("-e", "--env", "-p", "--project"), ("-q", "--quiet", "-v", "--verbose")),
     "bundle": (("exec",), (), ()),
-    "npx": ((), ("-p", "--package"), ("-y", "--yes", "--no-install", "-q", "--quiet")),
+    "npx": ((), ("-p", "--package", "-w", "--workspace"), ("-y", "--yes", "--no-install", "-q", "--quiet")),
     "bunx": ((), ("-p", "--package"), ("--silent", "--verbose")),
     "conda": (("run",), ("-n", "-p", "--name", "--prefix"), ("--no-capture-output", "--live-stream")),
     "direnv": (("exec",), (), ()),
     "rtk": ((), (), ("-v", "--verbose")),
+    "corepack": ((), (), ()),
     "time": ((), ("-f", "-o", "--format", "--output"), ("-p", "-v")),
     "xvfb-run": ((), ("-n", "-s", "--server-args"), ("-a", "--auto-servernum")),
     "doppler": (("run",), ("-p", "-c"), ()),
@@ -87,6 +88,8 @@ _TWO_WORDS = {
     "asdf": ("exec",),
     "op": ("run",),
 }
+_PACKAGES = ("-p", "--package", "--filter", "-F", "-w", "--workspace")
+_MANAGED = names("npm npx pnpm pnpx yarn yarnpkg")  # by corepack
 _RTK_OWN = names("gain discover init config proxy learn session verify help --version --help")
 _ASSIGN_OK = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789")
 _SSH_VALUES = names("-b -c -D -E -e -F -I -i -J -L -l -m -O -o -p -Q -R -S -W -w -B")
@@ -172,54 +175,106 @@ def milliseconds(span: str) -> list[int]:
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 # One launcher by two names, and its options.
-_LONG_HAND = ((("bun", "x"), "bunx"), (("uv", "tool", "run"), "uvx"))
+_LONG_HAND = (
+    (("bun", "x"), ("bunx",)),
+    (("uv", "tool", "run"), ("uvx",)),
+    (("pnpx",), ("pnpm", "dlx")),
+)
+# Their options that say in which folder to work: as good as a `cd` in front.
+_FOLDER = {
+    "uv": ("--directory",),
+    "poetry": ("-C", "--directory"),
+    "pnpm": ("-C", "--dir"),
+    "yarn": ("--cwd",),
+    "npm": ("--prefix", "-C"),
+    "bun": ("--cwd",),
+    "bunx": ("--cwd",),
+    "mise": ("-C", "--cd"),
+    "sudo": ("-D", "--chdir"),
+    "env": ("-C", "--chdir"),
+}
 _LONG = {("uv", "-p"): "--python", ("uvx", "-p"): "--python", ("npx", "-p"): "--package", ("bunx", "-p"): "--package",
          ("poetry", "-C"): "--directory", ("poetry", "-P"): "--project", ("conda", "-n"): "--name", ("conda", "-p"): "--prefix",
-         ("sudo", "-u"): "--user", ("sudo", "-g"): "--group", ("pnpm", "-F"): "--filter"}  # fmt: skip
+         ("sudo", "-u"): "--user", ("sudo", "-g"): "--group", ("pnpm", "-F"): "--filter", ("npx", "-w"): "--workspace",
+         ("hatch", "-e"): "--env", ("hatch", "-p"): "--project", ("pdm", "-p"): "--project"}  # fmt: skip
 
 
-def kept(argv: list[str]) -> tuple[list[str], list[str]]:
-    """(prefix, rest) when `argv` starts with a wrapper that matters and runs something, else ([], argv)."""
-    for words, one in _LONG_HAND:
-        if tuple(argv[: len(words)]) == words:
-            argv = [one, *argv[len(words) :]]
+def _in_front(argv: list[str]) -> list[str]:
+    """`uv --directory web run x` with the options behind the subcommand, as `uv run --directory web x`."""
     name = basename(argv[0])
+    needs = _KEPT[name][0] if name in _KEPT else ()
+    subs = needs[:1] or _TWO_WORDS.get(name, ())
+    takes = (*(_KEPT[name][1] if name in _KEPT else _PACKAGES), *_FOLDER.get(name, ()))
+    at = 1
+    while subs and at < len(argv) and argv[at][:1] == "-" and argv[at] not in ("-", "--"):
+        at += 2 if argv[at] in takes else 1
+    if at == 1 or at >= len(argv) or argv[at] not in subs:
+        return argv
+    return [argv[0], argv[at], *argv[1:at], *argv[at + 1 :]]
+
+
+def kept(argv: list[str]) -> tuple[list[str], list[str], str]:
+    """(prefix, rest, folder it works in or "") when `argv` starts with a wrapper that matters and runs something, else
+    ([], argv, "")."""
+    given, argv = argv, _in_front(argv)
+    for words, others in _LONG_HAND:
+        if tuple(argv[: len(words)]) == words:
+            argv = [*others, *argv[len(words) :]]
+    name = basename(argv[0])
+    if name == "nix":
+        return _nix(argv)
     spec = _KEPT.get(name)
     if spec is not None:
         needs, values, dropped = spec
         if needs and tuple(argv[1 : 1 + len(needs)]) != needs:
-            return [], argv
-        if name == "rtk" and (len(argv) < 2 or argv[1] in _RTK_OWN):
-            return [], argv
+            return [], given, ""
+        if (name == "rtk" and (len(argv) < 2 or argv[1] in _RTK_OWN)) or (name == "corepack" and _MANAGED.isdisjoint(argv[1:2])):
+            return [], given, ""
         at = 1 + len(needs)
     elif name in _TWO_WORDS and argv[1:2] and argv[1] in _TWO_WORDS[name]:
-        values, dropped, at = ("-p", "--package", "--filter", "-F"), ("-y", "--yes"), 2
+        values, dropped, at = _PACKAGES, ("-y", "--yes"), 2
     else:
-        return [], argv
-    prefix = [name, *argv[1:at]]
+        return [], given, ""
+    folders = _FOLDER.get(name, ())
+    values = (*values, *folders)
+    prefix, where = [name, *argv[1:at]], ""
     end = _after_options(argv, at, values)
     if name in ("mise", "asdf") and "--" in argv[at:]:
         end = argv.index("--", at) + 1
     if name in ("direnv", "flock"):
         end += 1
     if end >= len(argv):
-        return [], argv
+        return [], given, ""
     options, i = [], at
     while i < end:
-        word = argv[i]
-        if word in values:
-            options.append((_LONG.get((name, word), word), argv[i + 1] if i + 1 < end else ""))
-            i += 1
-        elif word != "--" and word not in dropped:
-            options.append((word, ""))
+        word, glued, value = argv[i].partition("=")
         i += 1
+        if word in values:
+            if not glued and i < end:
+                value = argv[i]
+                i += 1
+            if word in folders:
+                where = value
+            else:
+                options.append((_LONG.get((name, word), word), value))
+        elif word != "--" and word not in dropped:
+            options.append((word + glued + value, ""))
     if name in ("sudo", "env"):
         while end < len(argv) - 1 and assignment(argv[end]):
             options.append((argv[end], ""))
             end += 1
     for option, value in sorted(options):
         prefix += [option, value] if value else [option]
-    return prefix, argv[end:]
+    return prefix, argv[end:], where
+
+
+def _nix(argv: list[str]) -> tuple[list[str], list[str], str]:
+    """`nix develop -c make`: the command stands behind an option."""
+    if argv[1:2] in (["develop"], ["shell"]):
+        for at, word in enumerate(argv):
+            if word in ("-c", "--command") and at + 1 < len(argv):
+                return argv[:at], argv[at + 1 :], ""
+    return [], argv, ""
 
 
 def shell_payload(argv: Sequence[str]) -> str | None:
@@ -239,11 +294,40 @@ def shell_payload(argv: Sequence[str]) -> str | None:
         for i, word in enumerate(argv[1:], 1):
             if word.lower() in ("/c", "/k", "//c", "//k", "-c", "-command"):
                 found = _source(argv[i + 1 :])
-                return found and found.replace("\\", "/")  # there a backslash is a path's, never an escape
+                return found and of_powershell(found)
     elif name == "su" and "-c" in argv:
-        at = argv.index("-c") + 1
-        return _source(argv[at : at + 1])
+        return _source([after(argv, "-c")])
+    elif name == "nix-shell" and (found := after(argv, "--run", "--command")):
+        return _source([found])
+    elif name == "fish" and _FISH.isdisjoint((found := after(argv, "-c", "--command")).split()):
+        return _source([found]) if found else None
     return None
+
+
+_FISH = frozenset(("set", "and", "or", "not", "begin", "end", "function"))  # what it says otherwise than bash
+
+
+def of_powershell(text: str) -> str:
+    """A command line of PowerShell or cmd as one of bash, as far as they differ in a way that matters here: a backslash is a
+    path's, never an escape, and `$env:X = 1` is `export X=1`."""
+    text = text.replace("\\", "/")
+    at = text.lower().find("$env:")
+    while at >= 0:
+        name, sign, value = text[at + 5 :].partition("=")
+        if (
+            text[:at].rstrip(" \t")[-1:] in ("", ";", "\n", "{", "&")
+            and sign
+            and name.strip().isidentifier()
+            and value[:1] != "="
+        ):
+            text = f"{text[:at]}export {name.strip()}={value.lstrip(' ')}"
+        at = text.lower().find("$env:", at + 5)
+    return text
+
+
+def after(argv: Sequence[str], *options: str) -> str:
+    """The word behind one of these options, "" where there is none."""
+    return next((argv[i + 1] for i, word in enumerate(argv[:-1]) if word in options), "")
 
 
 def _source(words: Sequence[str]) -> str | None:

@@ -1,5 +1,4 @@
-"""Facts of the workspace: recorded with a failure, compared at a check. The work tree as a whole is only
-asked what was written since (sources.py).
+"""Facts of the workspace: recorded with a failure, compared at a check. All of it is only asked what came since (sources.py).
 
 FACTS, as recorded in `action.finished`:
     head      commit of HEAD, `none` outside git and before the first commit, "" where it cannot be read
@@ -7,7 +6,7 @@ FACTS, as recorded in `action.finished`:
     files     {path: mark} of at most 64 files: named by the command, by its output, or edited lately
     tools     {program: mark} of the programs it ran and what they stand on (surroundings.py)
     env       {name: set | unset} of the environment variables it speaks of: names, never values
-    worktree  git's name of the linked worktree, "" in the main one
+    worktree  git's name of the linked worktree, "" in the main one;  tracked  how many files git's index has
     written   when it was read, in microseconds of this machine's clock: what was written later is a change (sources.py)
     outside   the folder outside the root that it worked in, where there is one: its files are looked at by time as well
     modes     those of `files` that can be executed;  git  marks of what is staged, of remotes and branches, for git's failures
@@ -145,36 +144,44 @@ class Disk:
             "worktree": self.place.worktree,
             # By the clock that the times of files come from, whatever time the caller goes by.
             "written": time.time_ns() // 1000,
+            **({"tracked": n} if (n := self._tracked()) >= 0 else {}),
             "modes": [p for p in files if _may_run(os.path.join(root, p))],
             **({"git": self._git()} if git else {}),
             **({"outside": outside} if (outside := _outside((action.cwd, *_folders(action)))) else {}),
         }
 
-    def _git(self) -> dict[str, str]:
+    def _tracked(self) -> int:
         from projectmem.hook import sources
 
-        return sources.git_marks(self.place.git_dir, self.place.common_dir)
+        return sources.count(self.place.root, self.place.git_dir)
+
+    def _git(self) -> dict[str, str]:
+        from projectmem.hook.sources import git_marks
+
+        return git_marks(self.place.git_dir, self.place.common_dir)
 
     def compare(self, recorded: Mapping[str, Any]) -> dict[str, Any]:
         """Each group of recorded FACTS against now: same | changed | unknown (nothing recorded, or not readable)."""
         head, now = _str(recorded, "head"), self.head()
-        deps, _ = self._group(recorded.get("deps"))
+        deps, replaced = self._group(recorded.get("deps"))
         files, changed = self._group(recorded.get("files"))
         absent = self._still_absent(recorded.get("files"))
-        worktree = recorded.get("worktree")
-        here = worktree is None or worktree == self.place.worktree
+        here = recorded.get("worktree") in (None, self.place.worktree)
         tree, written = self._tree(recorded, here)
         changed += self._modes(recorded, changed)
-        written = [self._named(p) for p in written]
-        written = [p for p in written if p not in (recorded.get("files") or ()) and p not in (recorded.get("deps") or ())]
+        known = [*(recorded.get("files") or ()), *(recorded.get("deps") or ())]
+        written = [name for p in written if (name := self._named(p)) not in known]
         shown = changed[:CHANGED_SHOWN] + (written if len(written) <= TREE_SHOWN else [])
         if changed or written:
             files = "changed"
-        if len(written) > TREE_SHOWN or self._repository(recorded):
+        kept = recorded.get("tracked")
+        gone = head != now and type(kept) is int and kept > self._tracked()  # git removed files: there is nothing to look at
+        if len(written) > TREE_SHOWN or self._repository(recorded) or gone:
             files, shown = "changed", []  # it cannot be said by names what may matter
         return {
             "head": "unknown" if not head or not now else "same" if head == now else "changed",
             "deps": deps,
+            **({"changed_deps": replaced[:CHANGED_SHOWN]} if 0 < len(replaced) <= CHANGED_SHOWN else {}),
             "files": files,
             "changed_files": shown,
             "tools": self._tools(recorded.get("tools")),

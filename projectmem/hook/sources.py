@@ -69,6 +69,19 @@ def newer(root: str, git_dir: str, common_dir: str, at: int, *, dirty: bool = Fa
     return ("changed" if found else "same"), list(dict.fromkeys(found))
 
 
+def count(root: str, git_dir: str) -> int:
+    """The number of entries of git's index, as its first bytes say; -1 where it cannot be read, or files that git handles lie in
+    a submodule."""
+    if not git_dir or os.path.exists(f"{root}/.gitmodules"):
+        return -1
+    try:
+        with open(os.path.join(git_dir, "index"), "rb") as file:
+            head = file.read(12)
+    except OSError:
+        return -1
+    return int.from_bytes(head[8:12], "big") if len(head) == 12 and head[:4] == b"DIRC" else -1
+
+
 def _mtime(path: str) -> int:
     try:
         return os.stat(path).st_mtime_ns

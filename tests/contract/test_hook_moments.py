@@ -27,6 +27,9 @@ MISSING_PY = "Exit code 1\nModuleNotFoundError: No module named 'requests'"
 REFUSED = "Exit code 7\ncurl: (7) Failed to connect to localhost port 3000 after 0 ms: Connection refused"
 UNZIP = "Exit code 9\nunzip:  cannot find or open x.zip, x.zip.zip or x.zip.ZIP."
 NO_FILE = "Exit code 1\ncat: data.json: No such file or directory"
+HOST_KEY = "Exit code 128\nHost key verification failed.\nfatal: Could not read from remote repository."
+DAEMON = "Exit code 1\nCannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?"
+NOT_MINE = "Exit code 243\nnpm error code EACCES\nnpm error syscall mkdir\nnpm error path /w/node_modules/x"
 HEAP = "Exit code 134\nFATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory"
 ERESOLVE = "Exit code 1\nnpm error code ERESOLVE\nnpm error ERESOLVE unable to resolve dependency tree"
 USAGE = "Exit code 2\nusage: test_app.py [-h]\ntest_app.py: error: unrecognized arguments: --zz"
@@ -189,6 +192,52 @@ def head_moved_without_a_commit_on_record(w: World) -> bool:
     return w.says()
 
 
+def file_removed_by_a_commit_of_somebody(w: World) -> bool:
+    w.test_fails()
+    w.git("rm", "-q", "src/app.py")
+    w.commit()
+    return w.says()
+
+
+def pulled_a_document(w: World) -> bool:
+    w.test_fails()
+    w.write("README.md", "# y\n")
+    w.git("commit", "-qam", "x")
+    w.goes_well("git pull")
+    return w.says()
+
+
+def pulled_a_source(w: World) -> bool:
+    w.test_fails()
+    w.write("src/app.py", APP + "# more\n")
+    w.git("commit", "-qam", "x")
+    w.goes_well("git pull")
+    return w.says()
+
+
+def submodule_moved_by_a_pull(w: World) -> bool:
+    w.write(".gitmodules", "")
+    w.git("add", "-A")
+    w.commit()
+    w.settle()
+    w.test_fails()
+    w.commit()
+    w.goes_well("git pull")
+    return w.says()
+
+
+def manifest_tried_and_taken_back(w: World) -> bool:
+    w.test_fails()
+    edit = {"file_path": str(w.root / "package.json"), "old_string": "{}", "new_string": '{"a": 1}'}
+    call = {"tool_name": "Edit", "tool_input": edit, "tool_use_id": "toolu_m"}
+    w.hooked.before(call)
+    w.write("package.json", '{"a": 1}\n')
+    w.hooked.batch([(call, "ok")])
+    w.test_fails()
+    w.write("package.json", "{}\n")
+    return w.hooked.before({**call, "tool_use_id": "toolu_n"}, "two") is not None
+
+
 def moved_and_wrong_all_the_same(w: World) -> bool:
     w.fails("python tests/test_app.py --zz", USAGE)
     w.git("mv", "tests/test_app.py", "tests/test_b.py")
@@ -274,10 +323,21 @@ SILENT: dict[str, Callable[[World], bool]] = {
     "a fix after another one held": fix_that_held_later,
     "a commit with another change": committed_with_another_change,
     "another file written by a redirection": _after("npm run lint", TEST_ERROR, "echo 1 > src/x.ts", "npm run lint > out.txt &"),
-    "HEAD moved by somebody": head_moved_without_a_commit_on_record,
+    "a file that a commit of somebody removed": file_removed_by_a_commit_of_somebody,
+    "a pull of a source": pulled_a_source,
+    "a pull that may have moved a submodule": submodule_moved_by_a_pull,
+    "a key of the host made known": _after(
+        "git clone git@github.com:o/r.git", HOST_KEY, "ssh-keyscan github.com >> ~/.ssh/known_hosts"
+    ),
+    "the daemon started by its window": _after("docker ps", DAEMON, "open -a Docker"),
+    "the folder given to its user": _after("npm install", NOT_MINE, "sudo chown -R me node_modules"),
+    "what was kept thrown away": _after(TEST, TEST_ERROR, "npx jest --clearCache"),
 }
 SPEAKS: dict[str, Callable[[World], bool]] = {
     "nothing": _after(TEST, TEST_ERROR, "ls src"),
+    "HEAD moved by an empty commit of somebody": head_moved_without_a_commit_on_record,
+    "a pull of a document": pulled_a_document,
+    "a manifest tried and taken back": manifest_tried_and_taken_back,
     "a document": _by_hand("README.md", "# y\n"),
     "a document in the folder that it goes to": _by_hand(
         "packages/api/NOTES.md", "x", "cd packages/api && npx tsc --noEmit", TSC_ERROR

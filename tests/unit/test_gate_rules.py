@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from projectmem_gate import rules
-from projectmem_gate.clauses import propose
+from projectmem_gate.clauses import as_typed, propose
 from projectmem_gate.decide import decide
 from projectmem_gate.hints import raw_words
 from projectmem_gate.identify import identify
@@ -314,3 +314,74 @@ def test_two_spellings_of_the_same_place_are_one(target: str, pattern: str, comm
     label = CLAUSE | {"target": target, "pattern": pattern, "instead": ""}
     assert (say(sh(command), label).verdict != "allow") == covered
     assert not covered or may_cover([label], "Bash", {"command": command}, raw_words({"command": command}), frozenset())
+
+
+@pytest.mark.parametrize(
+    ("pattern", "command", "covered"),
+    [
+        ("gen/**", "rm gen/*.py", True),
+        ("gen/a.py", "rm gen/*", True),
+        ("gen/a.py", "rm gen/*.ts", False),
+        ("gen/a.py", "rm -rf gen", True),
+        ("gen/a.py", "mv gen old", True),
+        ("gen/a.py", "cp b.py gen", False),
+        ("gen/*.py", "cp b.py gen/", True),
+        ("*.lock", "rm *.lock", True),
+        ("*.lock", "rm -rf build/*", False),
+        ("**/*.lock", "rm -rf build/*", False),
+        ("gen/**", "rm *.py", False),
+        ("gen/**", 'for f in gen/*.py; do sed -i s/a/b/ "$f"; done', True),
+        ("gen/**", 'for f in gen/*.py; do cat "$f" > out/x; done', False),
+        ("gen/**", "for f in gen/a.py src/b.py; do echo x > $f; done", True),
+        ("gen/**", "find gen -name '*.py' -delete", True),
+        ("gen/**", "find . -name __pycache__ -exec rm -rf {} +", False),
+        ("gen/**", "find gen -name '*.py' -exec grep x {} +", False),
+        ("gen/**", "git ls-files gen | xargs rm", True),
+        ("gen/**", "ls gen | xargs wc -l", False),
+        ("gen/**", "grep -rl X gen | xargs sed -i s/X/Y/", True),
+        ("gen/**", "grep -rl X . | xargs sed -i s/X/Y/", False),
+        ("gen/**", "perl -0pi -e 's/1/2/' gen/a.py", True),
+        ("gen/**", "dd if=a.py of=gen/a.py", True),
+        ("gen/**", "jq . a.json | sponge gen/a.json", True),
+        ("gen/**", "tar xf a.tar -C gen", True),
+        ("gen/**", "tar czf a.tgz gen", False),
+        ("gen/**", "black gen", True),
+        ("gen/**", "black --check gen", False),
+        ("infra/**", "terraform -chdir=infra fmt", True),
+        ("gen/**", "cp gen/*.py /srv/x/", False),
+    ],
+)
+def test_a_rule_for_files_covers_patterns_lists_and_folders(pattern: str, command: str, covered: bool) -> None:
+    """What a command writes under no plain name is told by the pattern that it fits, where a folder is named."""
+    label = GENERATED | {"pattern": pattern}
+    assert (say(sh(command), label).verdict == "deny") is covered
+
+
+@pytest.mark.parametrize(
+    ("command", "covered"),
+    [("Set-Content -Path gen\\a.py -Value x", True), ("Remove-Item gen\\*.py", True), ("ri -Recurse gen", True),
+     ("Copy-Item b.py gen\\a.py", True), ("Copy-Item gen\\a.py b.py", False), ("Get-Content gen\\a.py", False)],
+)  # fmt: skip
+def test_a_rule_for_files_covers_powershell(command: str, covered: bool) -> None:
+    """Its own commands by what they write, under their aliases too."""
+    action = identify("PowerShell", {"command": command}, root="/r", cwd="/r")
+    assert (say(action, GENERATED | {"pattern": "gen/**"}).verdict == "deny") is covered
+
+
+@pytest.mark.parametrize(
+    ("said", "command", "covered"),
+    [
+        ("rm -rf build/*", "rm -rf build/*", True),
+        ("rm -rf build/*", "rm -r --force ./build/x", True),
+        ("rm -rf build/*", "rm -rf src/x", False),
+        ("npm i *", "npm install left-pad", True),
+        ("rails db:reset", "RAILS_ENV=test bin/rails db:reset", True),
+        ("eslint", "node_modules/.bin/eslint src", True),
+        ("rails", "other/rails x", False),
+        ("bin/rails", "rails x", False),
+    ],
+)
+def test_a_command_as_a_person_types_it(said: str, command: str, covered: bool) -> None:
+    """With a `*` in it too, and where the program lies in a folder of programs."""
+    label = CLAUSE | {"pattern": as_typed(said), "instead": ""}
+    assert (say(sh(command), label).verdict == "deny") is covered
