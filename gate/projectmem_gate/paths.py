@@ -17,6 +17,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+# Links that lead each process to files of its own: what they stand for is no name.
+OWN = ("/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/fd", "/proc/self", "/proc/thread-self")
 UNKNOWN = "?"  # first character of a working directory that only the shell could know, e.g. "?$DIR"
 
 
@@ -76,6 +78,8 @@ class Roots:
         return name
 
     def _real(self, path: str) -> str:
+        if path.startswith(OWN):
+            return path
         try:
             return self.resolve(path) if self.resolve is not None else path
         except Exception:  # a resolver that fails must not cost the identity

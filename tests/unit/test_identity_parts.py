@@ -308,3 +308,16 @@ def test_nothing_falls_back_to_verbatim_by_an_internal_error(monkeypatch: pytest
     ):  # fmt: skip
         for text in (command, f"cd x && {command} | tail", f"sudo {command} > out"):
             assert sh(text).key
+
+
+@pytest.mark.parametrize("path", ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0", "/dev/stderr"])
+def test_what_a_process_calls_its_own_is_no_other_file(path: str) -> None:
+    """`go run /dev/stdin` is the same command whatever the standard input of the hook or the import is."""
+
+    def key(pipe: int) -> str:
+        def resolve(asked: str) -> str:
+            return asked.replace(path, f"/proc/9/fd/pipe:[{pipe}]")
+
+        return sh(f"go run {path}", resolve=resolve).key
+
+    assert key(1) == key(2)
