@@ -37,7 +37,8 @@ moments: $(READY) ## ten real moments of the same transcripts, explained
 bench: $(READY) ## figures as ratios within one run
 	$(BIN)/python -m tests.bench
 
-nightly: $(READY) ## the long runs: a million simulated crashes, sixteen processes killed for a minute, hundreds of erasures killed
+nightly: $(READY) ## the long runs: a million simulated crashes, sixteen processes killed for a minute, hundreds of erasures killed, random examples
+	PROJECTMEM_RANDOM=1 $(BIN)/python -m pytest -n 2 tests/property
 	PROJECTMEM_CRASHES=1000000 PROJECTMEM_SECONDS=60 PROJECTMEM_ROUNDS=300 $(BIN)/python -m pytest -s tests/simulation/test_logs_simulation.py \
 		tests/simulation/test_logs_processes.py tests/simulation/test_forget_processes.py
 

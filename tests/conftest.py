@@ -16,8 +16,14 @@ if TYPE_CHECKING:
 
 REPO = Path(__file__).resolve().parent.parent
 
-# How fast a machine is just now decides no test.
-settings.register_profile("any-machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# How fast a machine is just now decides no test, and neither does chance: every run of the same tests takes the same examples;
+# `make nightly` takes others.
+settings.register_profile(
+    "any-machine",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize="PROJECTMEM_RANDOM" not in os.environ,
+)
 settings.load_profile("any-machine")
 
 

@@ -89,7 +89,7 @@ def test_the_note_it_leaves_is_the_one_that_is_read(hooked: Any) -> None:
 
 
 @given(damage=st.binary(max_size=200), at=st.integers(0, 20_000))
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None)
 def test_damage_is_a_no_or_an_answer_and_never_an_error(hooked: Any, damage: bytes, at: int) -> None:
     """Bytes written over the file: the question is answered or declined, and nothing is raised."""
     if not hooked.events("action.finished"):
