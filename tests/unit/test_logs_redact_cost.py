@@ -12,9 +12,10 @@ HOSTILE = [
     "password: |\n  abc\n", "  password:\n", 'password="\\', "-----END " + "PRIVATE KEY-----", "postgres://a:b/c'd/e/",
     "A" * 60 + "\n-----END " + "PRIVATE KEY-----\n", "-----BEGIN " + "PRIVATE KEY-----\n1:",
 ]  # fmt: skip
+NEAR = ["password", "://a:", "-----BEGIN PRIVATE KEY-----", "sk-", "eyJ.", "Authorization:", "a-", "curl -u ", "export X="]
 
 
-@pytest.mark.parametrize("unit", ["password=", "secret:", "pwd=/", "[token]=", "mysql ", "docker login ", *HOSTILE])
+@pytest.mark.parametrize("unit", ["password=", "secret:", "pwd=/", "[token]=", "mysql ", "docker login ", *NEAR, *HOSTILE])
 def test_time_grows_with_the_text_and_not_with_its_square(unit: str) -> None:
     """A hook that thinks about an output for a minute is a hook that is off."""
     redactor = Redactor(b"k" * 32)
@@ -25,8 +26,9 @@ def test_time_grows_with_the_text_and_not_with_its_square(unit: str) -> None:
         redactor.text(text)
         return time.process_time() - start
 
-    cost(1_000)
-    assert cost(200_000) < 60 * max(cost(20_000), 0.01)
+    cost(1_000)  # imports and patterns
+    # Ten times as much of the processor's time if it is linear, a hundred if not. A machine that falters once is asked again.
+    assert any(cost(200_000) < 60 * max(cost(20_000), 0.01) for _ in range(3))
 
 
 def test_a_secret_at_the_end_of_a_long_value_is_found() -> None:
