@@ -272,23 +272,22 @@ def test_the_command_answers_while_no_server_does(hooked: Any) -> None:
     hooked.fails(hooked.call("npm run build"), ERROR, ms=60_000)
     mark = hooked.home / "serve.alive"
     call = hooked.call("npm run build")
-    listener = socket.create_server(("127.0.0.1", 0))
-    port = listener.getsockname()[1]
-    unheard = settings._free_port()
-    for text, speaks in (
-        (None, True),
-        (alive.mark(os.getpid(), port), False),
-        (alive.mark(os.getpid(), unheard), True),  # it listens in another network namespace
-        (f"{os.getpid()} 1 {port:04X}\n", True),  # a stranger with its id
-        (f"999999999 5 {port:04X}\n", True),
-        ("", True),
-        ("$(touch x) `id` *\n", True),
-    ):
-        mark.unlink(missing_ok=True)
-        if text is not None:
-            mark.write_text(text)
-        assert bool(_guarded(hooked, "PreToolUse", session_id="two", **call)) is speaks, text
-    listener.close()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        unheard = settings._free_port()
+        for text, speaks in (
+            (None, True),
+            (alive.mark(os.getpid(), port), False),
+            (alive.mark(os.getpid(), unheard), True),  # it listens in another network namespace
+            (f"{os.getpid()} 1 {port:04X}\n", True),  # a stranger with its id
+            (f"999999999 5 {port:04X}\n", True),
+            ("", True),
+            ("$(touch x) `id` *\n", True),
+        ):
+            mark.unlink(missing_ok=True)
+            if text is not None:
+                mark.write_text(text)
+            assert bool(_guarded(hooked, "PreToolUse", session_id="two", **call)) is speaks, text
     setup.init(str(hooked.root), now=hooked.now, import_sessions=False)
     hooks = registered(hooked.root / ".claude" / "settings.local.json")
     assert [hook["type"] for hook in hooks["PreToolUse"]] == ["command"]
