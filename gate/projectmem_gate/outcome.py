@@ -119,16 +119,22 @@ def covers_exit(action: Action, index: int = -1) -> bool:
     return any("|" in action.parts[i].variant or any(join != "&&" for join in action.joins[i:]) for i in indexes)
 
 
+def may_hide(action: Action, outcome: Outcome, output: str) -> bool:
+    """Is there anything for which a failure on record should be looked for (`again`)?"""
+    if outcome.outcome != OK or not covers_exit(action):
+        return False
+    text = clean(output)
+    return _looks_failed(text, len(text))
+
+
 def again(action: Action, outcome: Outcome, output: str, entries: Mapping[str, Sequence[Mapping[str, Any]]]) -> Outcome:
     """`outcome`, or the failure it hides: a part whose exit code is covered printed the very error that is on record for it.
 
     entries  key -> history entries of the action's keys. Without this a failing build behind `| tail` would clear its record.
     """
-    if outcome.outcome != OK or not entries or not covers_exit(action):
+    if not entries or not may_hide(action, outcome, output):
         return outcome
     text = clean(output)
-    if not _looks_failed(text, len(text)):
-        return outcome
     for key in action.keys:
         last = max((e for e in entries.get(key, ()) if e.get("t") in ("fail", "ok")), key=history.order, default={})
         index = next((i for i, part in enumerate(action.parts) if part.key == key), -1)

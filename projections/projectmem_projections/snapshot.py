@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     Entry = dict[str, Any]
 
+MANY = 8  # events whose rows are written together
 CHUNK_EVENTS = 1000  # events per transaction of a catch-up
 
 encode = _encode  # a resident process has a faster way to the same text
@@ -41,6 +42,7 @@ class Snapshot(FixTables, SnapshotFile):
     """
 
     _erasures = False
+    _rows: dict[str, list[tuple[Any, ...]]] | None = None
     _held: dict[str, list[Any]]  # key -> [entries, the row as it is stored or None]
     FOLLOWS = True  # False: a state of a few events that misses none of those before them
 
@@ -58,6 +60,7 @@ class Snapshot(FixTables, SnapshotFile):
         with self._guard:
             self._begin()
             self._changed, self._held = set(), {}
+            self._rows = {} if type(events) is list and len(events) > MANY else None
             try:
                 self._erasures = self._db.execute("SELECT 1 FROM erased LIMIT 1").fetchone() is not None
                 rows = self._db.execute("SELECT stream, seq, hash FROM cursor").fetchall()
@@ -124,8 +127,19 @@ class Snapshot(FixTables, SnapshotFile):
             held = self._held[key] = [fold.unpack(decode(row[4])) if row else [], row]
         held[0] = history.merge(held[0], entry)
 
+    def _put(self, sql: str, row: tuple[Any, ...]) -> None:
+        """Write a row; of many events, with those of its table."""
+        if self._rows is None:
+            self._db.execute(sql, row)
+        else:
+            self._rows.setdefault(sql, []).append(row)
+
     def _put_held(self) -> None:
-        """Write the histories that this transaction changed, each once however many of its events told of it."""
+        """Write the rows that wait, and the histories that this transaction changed, each once however many events told of it."""
+        if self._rows:
+            for sql, rows in self._rows.items():
+                self._db.executemany(sql, rows)
+            self._rows = {}
         for key, (entries, row) in self._held.items():
             self._put_history(key, entries, row)
         self._held = {}
@@ -144,7 +158,7 @@ class Snapshot(FixTables, SnapshotFile):
             db.execute("INSERT INTO history (w1, w2, w3, open, data, key) VALUES (?, ?, ?, ?, ?, ?)", values)
 
     def _do_touch(self, type: str, subject: str, at: int, stream: str, seq: int, session: str, id: str) -> None:
-        self._db.execute(
+        self._put(
             "INSERT INTO touch VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (type, subject) DO UPDATE SET at = excluded.at,"
             " stream = excluded.stream, seq = excluded.seq, session = excluded.session, id = excluded.id"
             " WHERE (excluded.at, excluded.stream, excluded.seq) > (at, stream, seq)",
@@ -152,7 +166,7 @@ class Snapshot(FixTables, SnapshotFile):
         )
 
     def _do_ok(self, family: str, key: str, at: int, stream: str, seq: int, id: str, text: str, session: str) -> None:
-        self._db.execute(
+        self._put(
             "INSERT INTO ok VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (family, key) DO UPDATE SET at = excluded.at,"
             " stream = excluded.stream, seq = excluded.seq, id = excluded.id, text = excluded.text, session = excluded.session"
             " WHERE (excluded.at, excluded.stream, excluded.seq) > (at, stream, seq)",
@@ -160,7 +174,7 @@ class Snapshot(FixTables, SnapshotFile):
         )
 
     def _do_seen(self, session: str, call: str) -> None:
-        self._db.execute("INSERT OR IGNORE INTO seen VALUES (?, ?)", (session, call))
+        self._put("INSERT OR IGNORE INTO seen VALUES (?, ?)", (session, call))
 
     def _do_turn(self, session: str, turn: int) -> None:
         self._db.execute(

@@ -13,7 +13,7 @@ from projectmem_gate import verifiers
 from projectmem_gate.identify import identify
 from projectmem_gate.model import OK, Action, Outcome
 from projectmem_gate.moves import renames
-from projectmem_gate.outcome import covers_exit
+from projectmem_gate.outcome import may_hide
 from projectmem_logs.canonical import sanitize
 
 from projectmem.hook.drafts import finished_draft
@@ -45,10 +45,11 @@ class Drafts:
     def make(self, place: Place, call: Call) -> Draft:
         """The draft, which later calls are compared with. Secrets go before anything is kept."""
         action = self._action(place, call, self.earlier.moves(call["at"]))
-        compared = covers_exit(action) and self.earlier.entries(action.keys)
-        outcome = (
-            seen_again(self.earlier, call, action, _looked_at(place, call, action)) if compared else _judged(place, call, action)
-        )
+        output = call["output"]
+        outcome = _judged(place, call, action)
+        if may_hide(action, outcome, output) and self.earlier.entries(action.keys):
+            call["output"] = output
+            outcome = seen_again(self.earlier, call, action, _looked_at(place, call, action))
         draft = _draft(call, action, outcome)
         self.earlier.learn(draft)
         return draft
@@ -56,7 +57,9 @@ class Drafts:
     def alone(self, place: Place, call: Call, moved: Sequence[str]) -> Row:
         """The same where it is not known what other calls said; `moved` is what was moved before it."""
         action = self._action(place, call, moved)
-        return _draft(call, action, _judged(place, call, action)), tuple(action.keys) if covers_exit(action) else ()
+        output = call["output"]
+        outcome = _judged(place, call, action)
+        return _draft(call, action, outcome), tuple(action.keys) if may_hide(action, outcome, output) else ()
 
     def checked(self, place: Place, moved: Sequence[str], row: Row | None, raw: bytes) -> Draft:
         """The draft of a row that was made elsewhere, as if it had been made here: anew (from `raw`, the call as marshal has
