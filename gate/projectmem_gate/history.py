@@ -41,7 +41,8 @@ def order(entry: Mapping[str, Any]) -> tuple[int, str, int]:
 
 
 def _identity(entry: Mapping[str, Any]) -> tuple[int, str, int, str]:
-    return (*order(entry), entry.get("t") or "")
+    get = entry.get
+    return (get("at") or 0, get("stream") or "", get("seq") or 0, get("t") or "")
 
 
 def merge(entries: Iterable[Entry], new: Entry) -> list[Entry]:
@@ -81,7 +82,9 @@ def settled(entries: Iterable[Entry], now: int) -> list[Entry]:
     One that is dated more than AHEAD_US ahead of `now` cannot have happened then. It comes before what its stream recorded
     after it: its `at` is that time then, `told` what it said. Imports tell of another time than that of their recording.
     """
-    ordered = sorted(entries, key=_identity)
+    ordered = list(entries)
+    if len(ordered) > 1:
+        ordered.sort(key=_identity)
     horizon = now + AHEAD_US
     if not ordered or (ordered[-1].get("at") or 0) <= horizon:
         return ordered
@@ -118,7 +121,7 @@ def is_open(entries: Iterable[Mapping[str, Any]]) -> bool:
     for e in entries:
         t = e.get("t") or ""
         if t in _OUTCOMES or t in _CLOSERS:
-            at = order(e)
+            at = (e.get("at") or 0, e.get("stream") or "", e.get("seq") or 0)
             if latest is None or at >= latest:
                 last, latest = t, at
     return last == "fail" or (any(e.get("t") == "fail" for e in entries) and _was_ahead(entries))
@@ -181,43 +184,68 @@ class Record(Value):
         "variant",
     )  # fmt: skip
 
-    def __init__(self, key: str, id: str, at: int, **rest: Any) -> None:
+    def __init__(
+        self,
+        key: str,
+        id: str,
+        at: int,
+        *,
+        first_at: int | None = None,
+        cls: str = "unknown",
+        sig: str = "",
+        excerpt: str = "",
+        text: str = "",
+        family: str = "",
+        paths: Iterable[str] = (),
+        facts: dict[str, Any] | None = None,
+        exit: int | None = None,
+        dur_ms: int | None = None,
+        origin: str = "observed",
+        session: str = "",
+        agent: str = "",
+        streak: int = 1,
+        identical: int | None = None,
+        runs: Iterable[int] | None = None,
+        ran_by: Iterable[str] | None = None,
+        by: Iterable[Sequence[str]] = (),
+        sessions: Iterable[str] = (),
+        trail: Iterable[Sequence[Any]] | None = None,
+        flaky: bool = False,
+        state: str = "open",
+        state_why: str = "",
+        state_id: str = "",
+        pinned: bool = False,
+        review_at: int = 0,
+        last_ok_at: int = 0,
+        last_ok_id: str = "",
+        variant: str = "",
+        fix: dict[str, Any] | None = None,
+    ) -> None:
         self.key, self.id, self.at = key, id, at
-        self.first_at: int = rest.get("first_at", at)
-        self.cls: str = rest.get("cls", "unknown")
-        self.sig: str = rest.get("sig", "")
-        self.excerpt: str = rest.get("excerpt", "")
-        self.text: str = rest.get("text", "")
-        self.family: str = rest.get("family", "")
-        self.paths: tuple[str, ...] = tuple(rest.get("paths", ()))
-        self.facts: dict[str, Any] = rest.get("facts", {})
-        self.exit: int | None = rest.get("exit")
-        self.dur_ms: int | None = rest.get("dur_ms")
-        self.origin: str = rest.get("origin", "observed")
-        self.session: str = rest.get("session", "")
-        self.agent: str = rest.get("agent", "")
-        self.streak: int = rest.get("streak", 1)
-        self.identical: int = rest.get("identical", 1 if self.origin == "observed" else 0)
-        self.runs: tuple[int, ...] = tuple(rest.get("runs", (at,) if self.identical else ()))
-        self.ran_by: tuple[str, ...] = tuple(rest.get("ran_by", (self.session,) * len(self.runs)))
-        self.by: tuple[tuple[str, str, str], ...] = tuple((b[0], b[1], b[2]) for b in rest.get("by", ()))
-        self.sessions: tuple[str, ...] = tuple(rest.get("sessions", ()))
-        self.trail: tuple[tuple[int, str, str], ...] = tuple((t[0], t[1], t[2]) for t in rest.get("trail", ((at, "fail", ""),)))
-        self.flaky: bool = rest.get("flaky", False)
-        self.state: str = rest.get("state", "open")
-        self.state_why: str = rest.get("state_why", "")
-        self.state_id: str = rest.get("state_id", "")
-        self.pinned: bool = rest.get("pinned", False)
-        self.review_at: int = rest.get("review_at", 0)
-        self.last_ok_at: int = rest.get("last_ok_at", 0)
-        self.last_ok_id: str = rest.get("last_ok_id", "")
-        self.variant: str = rest.get("variant", "")
-        self.fix: dict[str, Any] = rest.get("fix", {})
+        self.first_at: int = at if first_at is None else first_at
+        self.cls, self.sig, self.excerpt, self.text, self.family = cls, sig, excerpt, text, family
+        self.paths: tuple[str, ...] = tuple(paths)
+        self.facts: dict[str, Any] = {} if facts is None else facts
+        self.exit, self.dur_ms = exit, dur_ms
+        self.origin, self.session, self.agent = origin, session, agent
+        self.streak = streak
+        self.identical: int = int(origin == "observed") if identical is None else identical
+        self.runs: tuple[int, ...] = ((at,) if self.identical else ()) if runs is None else tuple(runs)
+        self.ran_by: tuple[str, ...] = (session,) * len(self.runs) if ran_by is None else tuple(ran_by)
+        self.by: tuple[tuple[str, str, str], ...] = tuple([(b[0], b[1], b[2]) for b in by])
+        self.sessions: tuple[str, ...] = tuple(sessions)
+        self.trail: tuple[tuple[int, str, str], ...] = (
+            ((at, "fail", ""),) if trail is None else tuple([(t[0], t[1], t[2]) for t in trail])
+        )
+        self.flaky, self.state, self.state_why, self.state_id = flaky, state, state_why, state_id
+        self.pinned, self.review_at = pinned, review_at
+        self.last_ok_at, self.last_ok_id, self.variant = last_ok_at, last_ok_id, variant
+        self.fix: dict[str, Any] = {} if fix is None else fix
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Record:
         """The inverse of `to_data`."""
-        rest = {k: v for k, v in data.items() if k not in ("key", "id", "at")}
+        rest = {k: v for k, v in data.items() if k in cls.__slots__ and k not in ("key", "id", "at")}
         return cls(data["key"], data["id"], data["at"], **rest)
 
 
@@ -230,13 +258,14 @@ def fold(key: str, entries: Iterable[Entry], now: int) -> Record | None:
         return None
     oks = [e for e in ordered if e.get("t") == "ok"]
     last_ok = oks[-1] if oks else None
-    since = [e for e in fails if last_ok is None or order(e) > order(last_ok)] or fails[-1:]
+    since = fails if last_ok is None else [e for e in fails if order(e) > order(last_ok)] or fails[-1:]
     # What was only imported or claimed cannot speak over what was observed, whatever its date.
     observed = [e for e in since if _origin(e) == "observed"]
     chosen = observed or since
     main = chosen[-1]
     run = _identical(observed, main) if observed else []
     outcomes = _moments([e for e in ordered if e.get("t") in _OUTCOMES])
+    trail = [(e.get("at") or 0, e["t"], fingerprint(e.get("facts"))) for e in outcomes]
     state, why, state_id = _state(ordered, main, last_ok, now)
     pin = next((e for e in reversed(ordered) if e.get("t") == "pin"), None)
     review = next((e for e in reversed(ordered) if e.get("t") == "review"), None)
@@ -263,8 +292,8 @@ def fold(key: str, entries: Iterable[Entry], now: int) -> Record | None:
         ran_by=[e.get("session") or "" for e in run],
         by=_distinct([(e.get("harness") or "", e.get("model") or "", e.get("agent") or "") for e in reversed(chosen)]),
         sessions=_distinct([e.get("session") or "" for e in reversed(chosen)]),
-        trail=[(e.get("at") or 0, e["t"], fingerprint(e.get("facts"))) for e in outcomes],
-        flaky=alternations([(e.get("at") or 0, e["t"], fingerprint(e.get("facts"))) for e in outcomes]) >= 2,
+        trail=trail,
+        flaky=len(trail) > 2 and alternations(trail) >= 2,
         state=state,
         state_why=why,
         state_id=state_id,
@@ -289,12 +318,15 @@ def alternations(trail: Sequence[tuple[int, str, str]], changed_at: Sequence[int
 
 def fingerprint(facts: object) -> str:
     """A short text equal for equal facts, "" when there are none."""
-    if not isinstance(facts, dict) or not any(facts.get(k) for k in ("head", "deps", "files", "env")):
+    if not isinstance(facts, dict):
         return ""
-    flat: list[str] = []
-    for name in ("head", "deps", "files", "env"):
-        value = facts.get(name)
-        flat.append(",".join(f"{k}={value[k]}" for k in sorted(value)) if isinstance(value, dict) else str(value or ""))
+    groups = facts.get("head"), facts.get("deps"), facts.get("files"), facts.get("env")
+    if not any(groups):
+        return ""
+    flat = [
+        (",".join([f"{k}={value[k]}" for k in sorted(value)]) if isinstance(value, dict) else str(value)) if value else ""
+        for value in groups
+    ]
     return "|".join(flat)
 
 
@@ -330,12 +362,15 @@ def _moments(ordered: list[Entry]) -> list[Entry]:
 
 def _identical(observed: list[Entry], main: Entry) -> list[Entry]:
     run: list[Entry] = []
+    known, before = (main.get("cls"), main.get("sig")), ""
     for e in reversed(_moments(observed)):
-        if (e.get("cls"), e.get("sig")) != (main.get("cls"), main.get("sig")):
+        if (e.get("cls"), e.get("sig")) != known:
             break
-        if run and fingerprint(e.get("facts")) != fingerprint(run[-1].get("facts")):
+        facts = fingerprint(e.get("facts")) if len(observed) > 1 else ""
+        if run and facts != before:
             break  # something was different in between: the count starts anew
         run.append(e)
+        before = facts
     run.reverse()
     return run
 
