@@ -27,7 +27,7 @@ from projectmem.place import Place
 Reader = Callable[[Path, Counts], Iterator[Call]]
 Sources = Sequence[tuple[Path, Reader]]
 BATCH_EVENTS = 1_000
-ALONE = 400  # calls that are recorded before other processes are asked to help: a third of a second's work
+ALONE = 1_000  # calls that are recorded before other processes are asked to help: half a second's work, as starting them is
 BATCH_CHARS = 4 << 20  # of inputs: what is derived from one is a few times as long, and a batch of the log ends at 32 MiB
 SHAPES = (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError, OverflowError, sqlite3.Error, OSError)
 

@@ -1,7 +1,8 @@
 """A process that drafts calls for an import: jobs in on standard input, drafts out on standard output, in order, until it ends.
 
 Started by workers.py and by nothing else. A frame is four bytes of length and that many of marshal, which both sides, being one
-program, read alike. A job is a list of calls, an answer a list of as many rows; a row of None is for the asker to do himself.
+program, read alike. First comes HELLO. A job is a list of calls, its answer a list of as many rows; None for a row says that the
+asker has to do it himself.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import sys
 from typing import IO, Any
 
 HEAD = struct.Struct("<I")
+HELLO = "ready"
 
 
 def read_frame(file: IO[bytes]) -> Any:
@@ -46,6 +48,10 @@ def main() -> None:
     drafts = Drafts()
     gc.freeze()
     gc.set_threshold(20_000, 50)  # as the asker does
+    try:
+        write_frame(out, HELLO)
+    except OSError:
+        return
     while (job := read_frame(sys.stdin.buffer)) is not None:
         try:
             write_frame(out, [_row(drafts, Place(*place), moved, call) for place, moved, call in job])

@@ -17,7 +17,7 @@ from threading import Thread
 from typing import Any
 
 from projectmem.importers.drafting import Drafts
-from projectmem.importers.worker import read_frame, write_frame
+from projectmem.importers.worker import HELLO, read_frame, write_frame
 from projectmem.place import Place
 
 MOST = 4  # reading, sealing and folding are one process's work: it keeps no more than these busy
@@ -60,6 +60,7 @@ class Workers:
         self.all: list[tuple[subprocess.Popen[bytes], Queue[Any]]] = []
         self.filling: list[Given] = []
         self.size = self.sent = 0
+        self.begun = False
         self.waiting: deque[tuple[int, list[Given]]] = deque()
 
     def add(self) -> None:
@@ -73,7 +74,11 @@ class Workers:
         Thread(target=_answers, args=(process.stdout, answers), daemon=True, name="projectmem import").start()
 
     def give(self, place: Place, call: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """Take in one call; the drafts of earlier ones that are ready by now, in order."""
+        """Take in one call; the drafts of earlier ones that are ready by now, in order. While the processes are being started,
+        and once they were given up, its own."""
+        if not self.begun and not self._begin():
+            yield self.drafts.make(place, call)
+            return
         raw = marshal.dumps(call)
         self.filling.append((place, self.drafts.earlier.moves(call["at"]), raw))
         self.size += len(raw)
@@ -99,6 +104,15 @@ class Workers:
                 except OSError:
                     pass  # what was still to be written is of no use
         self.all = []
+
+    def _begin(self) -> bool:
+        """Whether all processes have said that they are there."""
+        if self.all and not any(answers.empty() for _, answers in self.all):
+            if all(answers.get() == HELLO for _, answers in self.all):
+                self.begun = True
+            else:
+                self.close()
+        return self.begun
 
     def _send(self) -> Iterator[dict[str, Any]]:
         job, self.filling, self.size = self.filling, [], 0

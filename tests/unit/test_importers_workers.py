@@ -69,6 +69,21 @@ def _calls(place: Place, seed: int, count: int = CALLS) -> Iterator[dict[str, An
         yield exited({**call, "at": NOW - 10**10 + (n + chance.randrange(-9, 9)) * 10**6}, code, text)
 
 
+@pytest.fixture
+def all_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An import does not go on by itself while the processes are being started."""
+    begin = workers.Workers._begin
+
+    def waits(self: workers.Workers) -> bool:
+        for _ in range(30_000):
+            if not any(answers.empty() for _, answers in self.all):
+                break
+            time.sleep(0.01)
+        return begin(self)
+
+    monkeypatch.setattr(workers.Workers, "_begin", waits)
+
+
 def _told(place: Place) -> list[str]:
     rows = ([e["kind"], e["at"], e["actor"], e["data"]] for e in read_events(place.home))
     return [json.dumps(row, sort_keys=True).replace(place.root, "/r") for row in rows]
@@ -82,6 +97,7 @@ def _imported(place: Place, seed: int, monkeypatch: pytest.MonkeyPatch, count: i
 
 
 @pytest.mark.parametrize("seed", range(4))
+@pytest.mark.usefixtures("all_there")
 def test_several_processes_record_what_one_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     """The same events in the same order, from the first call that others draft to the last."""
     monkeypatch.setattr(importing, "ALONE", 1 + seed * 50)
@@ -110,6 +126,7 @@ def test_processes_that_do_not_do_their_work_cost_nothing(tmp_path: Path, monkey
     assert _imported(_place(tmp_path / "many"), 1, monkeypatch, 2) == expected
 
 
+@pytest.mark.usefixtures("all_there")
 def test_a_process_that_is_killed_meanwhile_costs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What it had not answered is drafted here."""
     monkeypatch.setattr(importing, "ALONE", 10)
@@ -135,6 +152,7 @@ def test_processes_that_cannot_be_started_are_done_without(tmp_path: Path, monke
     assert workers.started(Drafts(), 2) is None
 
 
+@pytest.mark.usefixtures("all_there")
 def test_an_import_that_is_stopped_leaves_no_process_and_goes_on_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C in the middle of a file."""
     monkeypatch.setattr(importing, "ALONE", 10)
@@ -169,6 +187,7 @@ def test_a_process_ends_with_who_asked_and_not_by_ctrl_c() -> None:
     words = [sys.executable, "-c", workers.CODE.format(path=sys.path)]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None and process.stdout is not None
+        assert worker.read_frame(process.stdout) == worker.HELLO
         worker.write_frame(process.stdin, [])
         assert worker.read_frame(process.stdout) == []
         process.send_signal(signal.SIGINT)
