@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from projectmem_projections import calibration as calibrating
-from projectmem_projections.calibrations import BACKGROUND
+from projectmem_projections.calibrations import BACKGROUND, crc
 from projectmem_projections.documents import Facts
 
 if TYPE_CHECKING:
@@ -55,4 +55,4 @@ def measure(folder: str, corpus: Corpus, index: Vectors | None, embedder: Space 
         search = Search(corpus, vectors, encoder, Facts())
         scores[model.space] = score(search.nearest, model)
     with open(os.path.join(folder, BACKGROUND), "w", encoding="utf-8") as file:
-        json.dump(scores, file, sort_keys=True)
+        json.dump({"crc": crc(scores), "scores": scores}, file, sort_keys=True)

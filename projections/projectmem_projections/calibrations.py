@@ -2,7 +2,7 @@
 
     data/recall-calibration.json                     shipped: {"schema", "models": [..]}
     <home>/projections/recall/calibration.json       written by `projectmem calibrate`, wins for the spaces it names
-    <generation>/background.json                     space -> score of the background questions in this very store
+    <generation>/background.json                     {"crc", "scores": space -> score of the background questions in this store}
 
 A model names the vector space it was fitted for, so one of another embedder is never used by mistake. A file that cannot be
 read is
@@ -18,10 +18,11 @@ from projectmem_logs import files
 from projectmem_logs.fastjson import loads
 
 from projectmem_projections.calibration import SCHEMA, Calibration, Model
+from projectmem_projections.lookups import check
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 SHIPPED = os.path.join(os.path.dirname(__file__), "data", "recall-calibration.json")
 OWN, BACKGROUND = "calibration.json", "background.json"
@@ -54,12 +55,24 @@ def load(folder: str, generation: str | None) -> Loaded:
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             problems.append(f"{own} cannot be used, so the shipped calibration holds: run `projectmem calibrate` again ({error})")
     if generation is not None:
-        try:
-            found = loads(files.read(os.path.join(generation, BACKGROUND)))
-            background = {space: score for space, score in found.items() if type(score) is int}
-        except (OSError, ValueError, AttributeError):
-            pass  # an older generation, or a small one: the floor then rises by the number of documents
+        background = measured(generation) or {}  # of a small one: the floor then rises by the number of documents
     return Loaded(Calibration(models, background), problems)
+
+
+def measured(generation: str) -> dict[str, int] | None:
+    """What the background questions score in a generation: space -> score; None where that is not there, or not as written."""
+    try:
+        found = loads(files.read(os.path.join(generation, BACKGROUND)))
+        scores: dict[str, int] = found["scores"]
+        sound = found["crc"] == crc(scores) and all(type(score) is int for score in scores.values())
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+    return scores if sound else None
+
+
+def crc(scores: Mapping[str, int]) -> int:
+    """The checksum of such scores: a floor that is too low would let wrong answers through."""
+    return check("background", repr(sorted(scores.items())).encode())
 
 
 def to_text(models: Iterable[Model]) -> str:

@@ -12,6 +12,7 @@ from projectmem_gate.model import Value
 
 from projectmem_projections import calibrations, evidence, lexical, published
 from projectmem_projections import corpus as corpora
+from projectmem_projections.calibration import BASE_COUNT
 from projectmem_projections.corpus import Corpus, CorpusError
 from projectmem_projections.documents import NEVER, Facts
 from projectmem_projections.following import Follower
@@ -108,6 +109,9 @@ def open_generation(home: str, generation: str | None, bytes_max: int | None = N
     if generation is not None:
         try:
             corpus = Corpus(generation)
+            if corpus.count > BASE_COUNT and calibrations.measured(generation) is None:
+                corpus.close()
+                raise corpus.damaged("the scores of its background questions are not as they were written")
         except CorpusError as error:
             notes.append(f"the recall generation cannot be used, so the log itself is read: {error}")
         else:
@@ -116,10 +120,12 @@ def open_generation(home: str, generation: str | None, bytes_max: int | None = N
                 corpus.close()
                 return Opened(None, follower, tail, ["the log has grown too far beyond recall's generation"], False, True)
             tail.apply(follower)
-            if not follower.rewritten:
+            if not follower.rewritten and not released(corpus, tail):
                 return Opened(corpus, follower, tail, follower.problems, False)
             corpus.close()
-            notes.append("the recall generation was made from another log, so the log itself is read")
+            published.disown(generation)
+            what = "was made from another log" if follower.rewritten else "has not what was held for a person then"
+            notes.append(f"the recall generation {what}, so the log itself is read")
     follower, tail = Follower(home), Facts()
     unread = bytes_max is not None and sum(size for _, size in positions(home).values()) > bytes_max
     if unread:
@@ -127,6 +133,11 @@ def open_generation(home: str, generation: str | None, bytes_max: int | None = N
     else:
         tail.apply(follower)
     return Opened(None, follower, tail, [*notes, *follower.problems], generation is not None, unread)
+
+
+def released(corpus: Corpus, tail: Facts) -> bool:
+    """Whether something stands now that was held for a person when the corpus was made, and is therefore not in it."""
+    return any(id_ in tail.reviewed or other in tail.gone for id_, other in corpus.held.items() if id_ not in tail.gone)
 
 
 class Glance:
@@ -194,7 +205,7 @@ class Glance:
         if self.follower.behind():
             self.tail.apply(self.follower)
             self.take_tail(self.tail)
-        return not self.follower.rewritten
+        return not self.follower.rewritten and not (self.corpus is not None and released(self.corpus, self.tail))
 
     def _counted(self, text: str) -> tuple[dict[str, int], int]:
         found = self._counts.get(text)
@@ -234,14 +245,16 @@ def ask(home: str, question: Callable[[Glance], T], bytes_max: int = BYTES_MAX, 
     generation  folder of the one to read, by default the one in use
     """
     for last in (False, True):
-        glance = Glance(home, (None if last else generation) or current(home), bytes_max)
+        glance = None
         try:
+            glance = Glance(home, (None if last else generation) or current(home), bytes_max)
             return question(glance)
         except CorpusError:
             if last:
                 raise
         finally:
-            glance.close()
+            if glance is not None:
+                glance.close()
     raise AssertionError("unreachable")
 
 

@@ -13,7 +13,7 @@ from projectmem_projections import corpus as corpora
 from projectmem_projections.calibration import BASE_COUNT
 from projectmem_projections.documents import Document, Facts
 from projectmem_projections.following import Follower
-from projectmem_projections.glance import current, discard, folder, open_generation, together
+from projectmem_projections.glance import current, discard, folder, open_generation, released, together
 from projectmem_projections.vectors import Vectors, VectorsError
 
 if TYPE_CHECKING:
@@ -39,7 +39,8 @@ def refresh(home: str, embedder: Space | None) -> list[str]:
         facts.apply(follower)
         notes.extend(follower.problems)
         documents = facts.documents()
-        corpora.write(target, documents, follower.position, facts.changed_at, facts.experience.to_state())
+        held = {document.id: other for document, other in facts.waiting()}
+        corpora.write(target, documents, follower.position, facts.changed_at, facts.experience.to_state(), held)
         missing = "" if embedder is None else vectors.available()
         if missing:
             notes.append(missing)
@@ -112,7 +113,8 @@ class Recollection:
             self._open()
         elif self._follower.behind():
             self._tail.apply(self._follower)
-            if self._follower.rewritten:
+            corpus = self._search.corpus if self._search is not None else None
+            if self._follower.rewritten or (corpus is not None and released(corpus, self._tail)):
                 self.close()
             elif self._search is not None:
                 self._search.take_tail(self._tail)
