@@ -49,11 +49,14 @@ class Gate(Protocol):
 class Gated:
     """One client and one server.
 
-    gate   asked before and told after each call;  hooked  whether a hook of the client's already has the call of this id
+    gate   asked before and told after each call
+    hooked  whether a hook of the client's already has the call: of this id ("" for none), tool, arguments and client's name
     name   the server's for the gate (`mcp__NAME__TOOL`), "" takes the one that the server gives itself
     """
 
-    def __init__(self, gate: Gate, hooked: Callable[[str], bool], name: str = "", fallback: str = "server") -> None:
+    def __init__(
+        self, gate: Gate, hooked: Callable[[str, str, Any, str], bool], name: str = "", fallback: str = "server"
+    ) -> None:
         self.gate, self.hooked, self.name, self.fallback = gate, hooked, _clean(name), _clean(fallback) or "server"
         self.client = ""
         self._running: dict[str, Any] = {}  # the id of a request, as JSON -> the gate's verdict on its call
@@ -126,11 +129,12 @@ class Gated:
         if not isinstance(tool, str) or not tool:
             return ""
         own = meta.get(CALL_ID) if isinstance(meta, dict) else None
-        if isinstance(own, str) and own and self.hooked(own):
+        given = params.get("arguments")
+        given = {} if given is None else given
+        if self.hooked(own if isinstance(own, str) else "", tool, given, self.client):
             return ""
         name = f"mcp__{self.name or self.fallback}__{tool}"
-        given = params.get("arguments")
-        verdict = self.gate.before(name, {} if given is None else given, call_id="", harness=HARNESS, model=self.client)
+        verdict = self.gate.before(name, given, call_id="", harness=HARNESS, model=self.client)
         if verdict.refused:
             return str(verdict.reason)
         with self._lock:

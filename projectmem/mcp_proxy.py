@@ -12,12 +12,14 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from typing import IO, Any
 
 from projectmem import caller
 from projectmem import place as places
 from projectmem.errors import NotFoundError
+from projectmem.hook.payload import mark_of
 from projectmem.integrations.core import Gate
 from projectmem.mcp_address import Address
 from projectmem.mcp_gate import Gated
@@ -111,10 +113,18 @@ class Proxy:
                 self._left = True  # the client is gone; what the server does is still recorded
 
 
-def hooked_in(cwd: str) -> Callable[[str], bool]:
-    """Whether a hook of the client's own has asked about a call already: then it is the hook that speaks and records."""
+Note = tuple[str, str]  # session, call
+JOINTS = ("", "_", "-", ":", ".", "/")  # what stands before a tool's own name in the one that a client gives it
+WITHIN_US = 120_000_000  # a person may be asked between the hook and the call
+CLIENTS = {"codex": "codex", "gemini": "gemini", "qwen": "qwen", "copilot": "copilot", "opencode": "opencode", "cursor": "cursor"}
+CLIENTS |= {"factory": "droid", "claude": "claude-code", "cline": "cline"}  # what a client calls itself -> its hooks' harness
 
-    def hooked(call: str) -> bool:
+
+def hooked_in(cwd: str) -> Callable[[str, str, Any, str], bool]:
+    """Whether a hook of the client's own has asked about a call already: then it is the hook that speaks and records."""
+    taken: set[Note] = set()
+
+    def hooked(call: str, tool: str, given: Any, client: str) -> bool:
         place = places.find(cwd)
         if place is None:
             return False
@@ -125,13 +135,37 @@ def hooked_in(cwd: str) -> Callable[[str], bool]:
         try:
             opened = state.opener(f"{place.home}/projections/gate.sqlite", busy_ms=state.BUSY_MS)
             try:
-                return opened.noted(call)
+                if call and opened.noted(call):
+                    return True
+                notes = opened.marked(time.time_ns() // 1000 - WITHIN_US)
+                for found in noted_alike(notes, tool, given, client):
+                    if found not in taken and not opened.seen(*found):
+                        taken.add(found)
+                        return True
+                return False
             finally:
                 opened.close()
-        except (ProjectionError, OSError):
+        except (ProjectionError, OSError, ValueError, TypeError):
             return False
 
     return hooked
+
+
+def noted_alike(notes: list[tuple[str, str, dict[str, Any]]], tool: str, given: Any, client: str) -> list[Note]:
+    """Of hooks' notes those that may be of a call of this tool with these arguments, as they came.
+
+    Claude Code's calls have the same id in hook and proxy. Of others the note is found by the tool's own name at the end of the
+    one that the client gives it, a few bits of the arguments, and whose hook it is, where the client's name tells.
+    """
+    ending = f"{tool}-{mark_of(given)}"
+    whose = next((harness for name, harness in CLIENTS.items() if name in client.lower()), "")
+    found = []
+    for session, id, note in notes:
+        harness, _, named = str(note.get("mcp")).partition(" ")
+        server = named.removesuffix(ending)
+        if server != named and server[-1:] in JOINTS and harness == (whose or harness) and not note.get("refused"):
+            found.append((session, id))
+    return found
 
 
 def run(command: list[str], cwd: str, name: str = "", address: Address | None = None) -> int:

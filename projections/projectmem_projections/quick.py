@@ -54,13 +54,14 @@ def nothing_objects(
     *,
     tool: str = "",
     tool_input: Any = None,
+    mark: str = "",
     named: Callable[[], frozenset[str]] = frozenset,
 ) -> bool:
     """True when no open failure, label or rule can match an input that holds these words, as of the log's very end.
 
     path is the snapshot's, home the log's. Where rules are in force, `tool_input` of `tool` is looked at, and `named` gives the
     words of its folder and of its files' real names. With a `call` the note {"as_of": cursor, "t0": now} is left for its
-    post-hook.
+    post-hook, with `mark` (no quotes, no controls) as its member "mcp".
     Never raises what a damaged or busy snapshot raises: that is False.
     """
     from .sqlite import sqlite3
@@ -78,7 +79,8 @@ def nothing_objects(
         if cursor is None or objects:
             return False
         if call:
-            note = '{"as_of":{' + ",".join(f'"{stream}":{seq}' for stream, seq in cursor) + f'}},"t0":{now}}}'
+            note = '{"as_of":{' + ",".join(f'"{stream}":{seq}' for stream, seq in cursor) + f'}},"t0":{now}'
+            note += f',"mcp":"{mark}"}}' if mark else "}"
             for statement in FOR_WRITING:
                 db.execute(statement)
             put_note(db, session, call, note)

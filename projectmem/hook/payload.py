@@ -138,15 +138,35 @@ def unnamed(payload: Payload, call: Call, stamp: Any) -> Call:
 
     Only 16 bits of the input: an id is kept in the log, and the input may hold a secret.
     """
-    from projectmem_logs.fastjson import encode
-
-    mark = int.from_bytes(encode(call["input"]).encode("utf-8", "surrogatepass"), "big") % 65521
-    name = f"{call['tool'][:40]}-{mark:04x}@"
+    name = f"{call['tool'][:40]}-{mark_of(call['input'])}@"
     if payload.kind == "pre":
         call["call"] = f"{name}{stamp}"
     else:
         call["match"], call["stamp"] = name, str(stamp)
     return call
+
+
+def mark_of(given: Any) -> str:
+    """A few bits of an input, as four digits. Raises ValueError, TypeError for what is no JSON."""
+    from projectmem_logs.fastjson import encode
+
+    return f"{int.from_bytes(encode(given).encode('utf-8', 'surrogatepass'), 'big') % 65521:04x}"
+
+
+PROXIED = "mcp"  # the harness of calls that come through the proxy
+
+
+def served(call: Call) -> str:
+    """What the proxy finds a call by that the client's own hook has been asked about: whose it is, the tool and a few bits of the
+    input; "" for a tool that by its name is no MCP server's, and for the proxy's own calls."""
+    tool = call["tool"]
+    foreign = "_" in tool or "-" in tool or tool[:3].lower() == "mcp"
+    if not foreign or call["harness"] == PROXIED or not tool.isascii() or not tool.isprintable() or '"' in tool or "\\" in tool:
+        return ""
+    try:
+        return f"{call['harness']} {tool[:200]}-{mark_of(call['input'])}"
+    except (ValueError, TypeError, RecursionError):  # an input that is no JSON: the proxy has no such call either
+        return ""
 
 
 MAX_OUTPUT = 262_144  # characters of a tool's output that are judged: its head and its tail

@@ -80,6 +80,7 @@ def _may_object(place: Place, call: Call, now: int) -> bool:
     """False only where it is certain that nothing on record can object; the note for the event after the call is left then."""
     from projectmem_projections.quick import nothing_objects
 
+    from projectmem.hook.payload import served
     from projectmem.hook.spelling import input_words, real_words
 
     return not nothing_objects(
@@ -91,6 +92,7 @@ def _may_object(place: Place, call: Call, now: int) -> bool:
         now,
         tool=call["tool"],
         tool_input=call["input"],
+        mark=served(call),
         named=lambda: real_words(call, place.root),
     )
 
@@ -98,7 +100,14 @@ def _may_object(place: Place, call: Call, now: int) -> bool:
 def note(state: Snapshot, call: Call, data: dict[str, Any]) -> None:
     """Leave a note for the event after this call. Without a call id there is nothing to find it by."""
     if call["call"]:
-        state.pending_put(call["session"], call["call"], data)
+        state.pending_put(call["session"], call["call"], _marked(call, data))
+
+
+def _marked(call: Call, data: dict[str, Any]) -> dict[str, Any]:
+    from projectmem.hook.payload import served
+
+    mark = served(call)
+    return {**data, "mcp": mark} if mark else data
 
 
 def _check(place: Place, state: Snapshot, payload: Payload, call: Call, now: int) -> Answer:
@@ -118,6 +127,7 @@ def _check(place: Place, state: Snapshot, payload: Payload, call: Call, now: int
         asker = Session(call["session"], call["agent"], call["harness"], call["call"], turn_in(state, payload))
         policy, cursor = policy_of(state), state.cursor()
         seen = look(state, action, asker, now)
+        answered = "verdict" in (state.pending_get(call["session"], call["call"]) or ())  # there is a decision on this very call
     decision, facts, records, labels = weigh(seen, action, asker, Disk(place, env("PATH"), moved), policy, now)
     if not records and decision.verdict == "allow" and decision.rule != "override":  # a pass uses an ask up: it is recorded
         note(state, call, {"t0": now, "as_of": cursor})
@@ -125,14 +135,13 @@ def _check(place: Place, state: Snapshot, payload: Payload, call: Call, now: int
     adapter = payload.adapter
     reply: Answer = None if policy.mode == "observe" else adapter.answer(payload, decision)
     # The same call comes twice where the hook is registered twice: both refuse (one may be killed), one warns and records.
-    mine = f"{call['call']}#pre"
-    if not call["call"] or state.claim(call["session"], [mine], now, unless=(call["call"], "verdict")):
+    if not call["call"] or (not answered and state.claim(call["session"], [f"{call['call']}#pre"], now)):
         draft = drafts.proposed_draft(
             call, action, decision, facts, asker, policy_hash=policy_hash(policy), now=now, as_of=cursor, labels=labels
         )
         left = {"t0": now, "verdict": decision.verdict, "reason": decision.reason, "refused": adapter.refuses(reply)}
         left |= {"tried": tried(decision, records, facts, asker, policy, now), "proposed": ""}
-        state.beside = (call["session"], call["call"], left) if call["call"] else None
+        state.beside = (call["session"], call["call"], _marked(call, left)) if call["call"] else None
         events = record(place, state, [draft], now)
         if state.beside is not None:  # spooled, or not folded: the note stands alone
             state.beside = None

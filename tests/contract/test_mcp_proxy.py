@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import sys
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp.shared.exceptions import MCPError
 
+from projectmem.mcp_proxy import hooked_in
 from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.slow
@@ -187,3 +190,29 @@ def test_a_project_without_a_log_is_passed_through(tmp_path: Path, hooked: Any) 
     hooked.root = bare
     assert shop.call("deploy", target="broken") == (WRONG, True)
     assert [path.name for path in bare.rglob("*")] == [".git"]
+
+
+def test_a_call_that_the_client_s_hook_was_asked_about_is_the_hook_s(hooked: Any) -> None:
+    """Whichever way the hook went: the quick one, where nothing is on record, and the one that warns. Each note is one call's,
+    and none once that call has its outcome."""
+    from projectmem.hook.entry import respond
+
+    def codex(event: str, id: str, **more: Any) -> Any:
+        base = {"session_id": "s", "cwd": str(hooked.root), "hook_event_name": event, "model": "m", "transcript_path": ""}
+        call = {"tool_name": "mcp__shop__deploy", "tool_input": {"target": "broken"}, "tool_use_id": id}
+        return respond(["codex", event], json.dumps({**base, **call, **more}).encode(), time.time_ns() // 1000)
+
+    def asked(target: str = "broken", client: str = "codex-mcp-client") -> bool:
+        return hooked_in(str(hooked.root))("", "deploy", {"target": target}, client)
+
+    hooked.run("ls")  # makes the snapshot that the quick way asks
+    assert not asked()
+    codex("PreToolUse", "one")
+    same = hooked_in(str(hooked.root))
+    assert same("", "deploy", {"target": "broken"}, "codex-mcp-client")
+    assert not same("", "deploy", {"target": "broken"}, "codex-mcp-client"), "a second call has a note of its own"
+    assert asked() and not asked("other") and not asked(client="opencode")
+    codex("PostToolUse", "one", tool_response={"content": [{"type": "text", "text": WRONG}], "isError": True})
+    assert not asked(), "that call has ended"
+    assert "projectmem" in json.dumps(codex("PreToolUse", "two"))
+    assert asked()

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from projectmem.setup import wrapping
-from projectmem.setup.init import init
+from projectmem.setup.init import init, uninit
 from tests.patience import PATIENCE
 
 pytestmark = [pytest.mark.client, pytest.mark.xdist_group("client")]
@@ -54,6 +54,69 @@ def test_claude_code_learns_of_a_server_s_failure_and_is_told_once(world: Any, h
     assert second.count("Wrong? `projectmem dispute") == 1, second
     assert len(world.events("action.proposed")) == 1
     assert world.events("action.proposed")[0]["data"]["decision"]["record"] == mine[0]["id"]
+    assert world.events("gate.degraded") == []
+
+
+# How each client's model calls the server's tool.
+CALLED: dict[str, dict[str, Any]] = {
+    "codex": {"tool": "deploy", "namespace": "mcp__shop"},
+    "gemini": {"tool": "mcp_shop_deploy"},
+    "qwen": {"tool": TOOL},
+    "copilot": {"tool": "shop-deploy"},
+    "opencode": {"tool": "shop_deploy"},
+    "droid": {"tool": "shop___deploy"},
+}
+# Where it keeps its servers, and what an entry needs besides.
+KEPT: dict[str, tuple[str, dict[str, Any]]] = {
+    "gemini": (".gemini/settings.json", {"trust": True}),
+    "qwen": (".qwen/settings.json", {"trust": True}),
+    "copilot": (".copilot/mcp-config.json", {"type": "local", "tools": ["*"]}),
+    "droid": (".factory/mcp.json", {"type": "stdio"}),
+}
+
+
+def _kept(world: Any) -> dict[str, str]:
+    """Put the server, behind the proxy, where this client looks for it; what its sessions need besides."""
+    env = {"PROXIED_CALLS": str(world.folder / "calls.txt"), "PYTHONPATH": os.pathsep.join(sys.path)}
+    entry: dict[str, Any] = {"command": sys.executable, "args": [str(SERVER)], "env": env}
+    place, more = KEPT.get(world.harness, ("servers.json", {}))
+    file = world.own / place
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps({"mcpServers": {"shop": {**entry, **more}}}))
+    assert wrapping.wrap(file) == ["shop"]
+    entry = json.loads(file.read_text())["mcpServers"]["shop"]
+    if world.harness == "opencode":
+        server = {"type": "local", "command": [entry["command"], *entry["args"]], "environment": env, "enabled": True}
+        (world.repo / "opencode.json").write_text(json.dumps({"mcp": {"shop": server}}))
+    if world.harness == "codex":
+        lines = [f"{key} = {json.dumps(entry[key])}" for key in ("command", "args")]
+        variables = [f"{key} = {json.dumps(value)}" for key, value in env.items()]
+        return {"config": "\n".join(["[mcp_servers.shop]", *lines, "[mcp_servers.shop.env]", *variables, ""])}
+    return {}
+
+
+@pytest.mark.parametrize("name", CALLED)
+def test_a_client_with_hooks_and_the_proxy_records_each_call_once_and_is_told_once(world_of: Any, name: str) -> None:
+    """The hook speaks and records, in each client's own spelling of the tool; without the hook the proxy does."""
+    world = world_of(name)
+    more = _kept(world)
+    init(str(world.repo), now=time.time_ns() // 1000, import_sessions=False, harnesses=[name])
+    good, broken = ({**CALLED[name], "args": {"target": target}} for target in ("good", "broken"))
+    before = [{"tool": "exec_command", "args": {"cmd": "sleep 6"}}] if name == "codex" else []  # it does not wait for servers
+
+    def recorded() -> list[tuple[str, str]]:
+        found = [e for e in world.events("action.finished") if "deploy" in e["data"]["text"]]
+        return [(e["actor"]["harness"], e["data"]["outcome"]) for e in found]
+
+    world.session(*before, good, broken, broken, **more)
+    assert recorded() == [(name, "ok"), (name, "failed"), (name, "failed")]
+    world.session(*before, broken, **more)
+    assert {e["actor"]["harness"] for e in world.events("action.proposed")} == {name}
+    assert len(recorded()) == 4
+    uninit(str(world.repo))
+    world.session(*before, good, **more)
+    assert recorded()[4:] == [("mcp", "ok")]
+    assert (world.folder / "calls.txt").read_text().splitlines() == [f"deploy {t}" for t in ("good", *["broken"] * 3, "good")]
     assert world.events("gate.degraded") == []
 
 

@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from projectmem import mcp_splice
+from projectmem.hook.payload import served
 from projectmem.mcp_gate import Gated
+from projectmem.mcp_proxy import noted_alike
 
 
 class Verdict:
@@ -38,7 +40,7 @@ class Gate:
 
 def gated(*hooked: str) -> tuple[Gated, Gate]:
     gate = Gate()
-    return Gated(gate, lambda call: call in hooked, "my server!"), gate
+    return Gated(gate, lambda call, *_: call in hooked, "my server!"), gate
 
 
 def call(tool: str, id: Any = 1, **more: Any) -> bytes:
@@ -186,7 +188,7 @@ def test_a_server_is_called_what_it_calls_itself_where_nobody_says() -> None:
     for method, told in (("initialize", {"serverInfo": {"name": "shop"}}),
                          ("server/discover", {"_meta": {"io.modelcontextprotocol/serverInfo": {"name": "shop"}}})):  # fmt: skip
         gate = Gate()
-        between = Gated(gate, lambda call: False, "", "/usr/bin/python3")
+        between = Gated(gate, lambda *_: False, "", "/usr/bin/python3")
         between.from_client(
             json.dumps({"jsonrpc": "2.0", "id": 0, "method": method, "params": {"clientInfo": {"name": "c"}}}).encode()
         )
@@ -238,3 +240,38 @@ def test_a_word_is_added_behind_the_content_and_nothing_else_changes(
 def test_a_word_where_there_is_no_content(line: str, expected: str) -> None:
     """An error's message, a result without content; where nothing takes a word the line stays."""
     assert mcp_splice.added(line, "hm", 1) == expected
+
+
+NAMED = {
+    "mcp__shop__deploy": "codex-mcp-client", "shop-deploy": "copilot-cli", "shop_deploy": "opencode",
+    "shop___deploy": "factory-cli", "MCP:deploy": "cursor-vscode", "deploy_it": "some client",
+}  # fmt: skip
+HOOK_OF = {"codex": "codex", "copilot": "copilot", "opencode": "opencode", "factory": "droid", "cursor": "cursor", "some": "pi"}
+
+
+@pytest.mark.parametrize("tool", NAMED)
+def test_a_hook_s_note_is_found_by_the_tool_the_arguments_and_the_client(tool: str) -> None:
+    """Whatever a client calls the server's tool; the order of the arguments is nobody's, their values are the call's."""
+    client = NAMED[tool]
+    harness = HOOK_OF[client.partition("-")[0].partition(" ")[0]]
+    call = {"tool": tool, "harness": harness, "input": {"target": "x", "n": 1}}
+    notes: list[tuple[str, str, dict[str, Any]]]
+    notes = [("s", "c", {"t0": 1, "mcp": served(call)})]
+    bare = "deploy_it" if tool == "deploy_it" else "deploy"
+    given = {"n": 1, "target": "x"}
+    assert noted_alike(notes, bare, given, client) == [("s", "c")]
+    assert noted_alike(notes, bare, given, "a client with a name of its own") == [("s", "c")]
+    assert noted_alike(notes, bare, {**given, "n": 2}, client) == []
+    assert noted_alike(notes, "eploy", given, client) == []
+    assert noted_alike(notes, "undeploy", given, client) == []
+    assert noted_alike(notes, bare, given, "gemini-cli-mcp-client") == []
+    refused = [("s", "c", {**notes[0][2], "refused": True})]
+    assert noted_alike(refused, bare, given, client) == [], "what the hook refused never came here"
+
+
+def test_what_is_no_server_s_tool_or_the_proxy_s_own_call_leaves_no_mark() -> None:
+    """And a name that would break the note is none."""
+    for tool, harness in (("Bash", "claude-code"), ("mcp__a__b", "mcp"), ('mcp__a__"', "codex"), ("mcp__a__\n", "codex")):
+        assert served({"tool": tool, "harness": harness, "input": {}}) == ""
+    assert served({"tool": "mcp__a__b", "harness": "codex", "input": {}}).startswith("codex mcp__a__b-")
+    assert served({"tool": "mcp__a__b", "harness": "codex", "input": {"x": float("nan")}}) == ""
