@@ -89,6 +89,8 @@ def _verdict(place: Place, session: str, n: int, part: Part, red: bool, data: Ma
         family, shown = str(part.get("family") or ""), str(part.get("text") or "")
         track = f"{verifier} {family if family in CI_LOGS else shown}" if verifier else ""
         whole = int(family in CI_LOGS)  # each run has a number of its own: the newest speaks for the project
+    elif not verifier:  # most parts
+        return "", ()
     else:
         whole = int(is_whole(part))
         if verifier == "ci":
