@@ -10,6 +10,7 @@ import os
 from projectmem_logs.fastjson import encode
 from projectmem_logs.fastjson import loads as _loads
 
+from . import claims
 from .errors import ProjectionError, SnapshotBusy, SnapshotDamaged
 from .quick import CACHE, FOR_WRITING, put_note
 from .schema_sqlite import SCHEMA, VERSION
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from typing import Any, Self
 
 loads = _loads  # a resident process has a faster way to the same value
-CLAIM_US = 10_000_000  # a claimer that has not finished by then is gone
-
 _BUSY = (5, 6)  # SQLITE_BUSY, SQLITE_LOCKED
 _ENVIRONMENT = (3, 8, 10, 13, 14, 23)  # PERM, READONLY, IOERR, FULL, CANTOPEN, AUTH: the file may be sound
 
@@ -86,6 +85,7 @@ class SnapshotFile:
         self.path = path
         self._guard = _Guard(path)
         self._writable = self._reads_on = False
+        self._busy_ms = busy_ms
         with self._guard:
             _private(path)
             # Never used by two threads at once, but by one after the other in a resident process.
@@ -196,43 +196,24 @@ class SnapshotFile:
         return [row for row in found if isinstance(row[2], dict) and isinstance(row[2].get("t0"), int) and row[2]["t0"] >= since]
 
     def pending_like(self, session: str, prefix: str) -> list[tuple[str, dict[str, Any]]]:
-        """(call, note) of the newest 16 notes whose call id starts with `prefix`, newest first; claims are none."""
+        """(call, note) of the newest 16 notes whose call id starts with `prefix`, newest first."""
         with self._guard:
             rows = self._db.execute(
                 "SELECT call, data FROM pending WHERE session = ? AND substr(call, 1, ?) = ? ORDER BY n DESC LIMIT 32",
                 (session, len(prefix), prefix),
             ).fetchall()
-            found = [(call, decode(data)) for call, data in rows if not call.endswith("#claim")]
+            found = [(call, decode(data)) for call, data in rows]
         return [(call, note) for call, note in found if isinstance(note, dict)][:16]
 
-    def claim(self, session: str, names: Iterable[str], now: int, *, unless: tuple[str, str] | None = None) -> list[str]:
-        """Those of the names that no other process has claimed within CLAIM_US before `now` (us): two hooks that are told
-        the same thing at the same time do it once. What is done for good is known by the log; a claim only bridges the gap.
-
-        unless  (call, member): none of them where the call's note has that member already
-        """
-        won = []
-        with self._guard:
-            self._begin()
-            if unless is not None and unless[1] in (self.pending_get(session, unless[0]) or ()):
-                names = ()
-            for name in names:
-                done = self._db.execute(
-                    "INSERT INTO pending (session, call, data) VALUES (?, ?, ?) ON CONFLICT (session, call) DO UPDATE"
-                    " SET data = excluded.data WHERE CAST(pending.data AS INTEGER) < ?",
-                    (session, f"{name}#claim", str(now), now - CLAIM_US),
-                )
-                if done.rowcount == 1:
-                    won.append(name)
-            self._db.execute("COMMIT")
-        return won
+    def claim(self, session: str, names: Iterable[str], now: int) -> list[str]:
+        """Those of the names that no other process has claimed lately (claims.py): two hooks that are told the same thing at the
+        same time do it once. What is on record by then has to be asked before."""
+        self.rest()
+        return claims.claim(self.path, session, names, now, self._busy_ms)
 
     def release(self, session: str, names: Iterable[str]) -> None:
         """Give claims back: what they were for was not done."""
-        with self._guard:
-            self._begin()
-            self._db.executemany("DELETE FROM pending WHERE session = ? AND call = ?", [(session, f"{n}#claim") for n in names])
-            self._db.execute("COMMIT")
+        claims.release(self.path, session, names, self._busy_ms)
 
     def exclusive(self) -> Exclusive:
         """While in this context nobody else can write; it yields the notes that a rebuild should carry over."""

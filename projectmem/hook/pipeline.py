@@ -127,6 +127,7 @@ def _check(place: Place, state: Snapshot, payload: Payload, call: Call, now: int
         asker = Session(call["session"], call["agent"], call["harness"], call["call"], turn_in(state, payload))
         policy, cursor = policy_of(state), state.cursor()
         seen = look(state, action, asker, now)
+        answered = "verdict" in (state.pending_get(call["session"], call["call"]) or ())  # there is a decision on this very call
     decision, facts, records, labels = weigh(seen, action, asker, Disk(place, env("PATH"), moved), policy, now)
     if not records and decision.verdict == "allow" and decision.rule != "override":  # a pass uses an ask up: it is recorded
         note(state, call, {"t0": now, "as_of": cursor})
@@ -134,8 +135,7 @@ def _check(place: Place, state: Snapshot, payload: Payload, call: Call, now: int
     adapter = payload.adapter
     reply: Answer = None if policy.mode == "observe" else adapter.answer(payload, decision)
     # The same call comes twice where the hook is registered twice: both refuse (one may be killed), one warns and records.
-    mine = f"{call['call']}#pre"
-    if not call["call"] or state.claim(call["session"], [mine], now, unless=(call["call"], "verdict")):
+    if not call["call"] or (not answered and state.claim(call["session"], [f"{call['call']}#pre"], now)):
         draft = drafts.proposed_draft(
             call, action, decision, facts, asker, policy_hash=policy_hash(policy), now=now, as_of=cursor, labels=labels
         )
