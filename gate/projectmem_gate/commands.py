@@ -119,6 +119,7 @@ def build(command: Command, keys: Sequence[str], stdin_texts: Sequence[Command],
     cwd = command.cwd
     name = _name(argv[0], command, roots) if argv else ""
     rest = list(argv[1:])
+    name = "source" if name == "." else name
     if name == "docker-compose":
         name, rest = "docker", ["compose", *rest]
     module: list[str] = []
@@ -456,8 +457,8 @@ def _words(built: Built) -> tuple[str, ...]:
         candidates.append(built.tokens[2])  # `python` itself is in other keys' words too, the module tells more
     elif built.name in SHELLS and built.args.operands:
         pass  # `sh gradlew` is akin to `./gradlew`, which has no such word
-    elif built.name in ALIASED:
-        pass  # `iwr` has no letters of its other name
+    elif built.name in ALIASED or built.name == "source":
+        pass  # `iwr` and `.` have no letters of the other name
     elif is_static(built.name) and built.command.argv[:1] != ["test"]:
         candidates.append(built.name.rsplit("/", 1)[-1])
     candidates += [s for s in built.args.subs if s not in UNSURE_WORDS]

@@ -121,11 +121,18 @@ def command_words(part: Part) -> list[str]:
         while rest < len(words) and (
             words[rest].startswith("-") or _is_assignment(words[rest]) or words[rest].rstrip("smh").isdigit()
         ):
-            rest += 1
+            rest += 2 if words[rest][:1] == "-" and _takes(basename(word), words[rest]) else 1
         if rest >= len(words):
             break
         i = rest
     return words[i:]
+
+
+def _takes(launcher: str, option: str) -> bool:
+    """Is the word behind this option its value, and not yet the program: `conda run --name test pytest`?"""
+    from projectmem_gate.wrappers import values_of  # which stands on this module
+
+    return option in values_of(launcher)
 
 
 def program(part: Part) -> str:

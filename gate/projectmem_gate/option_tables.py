@@ -121,7 +121,10 @@ TABLES: dict[str, tuple[str, str, str, str]] = {
     ),
     **dict.fromkeys(("npm install", "npm ci", "npm uninstall", "npm update", "npm audit"), _NODE_PM),
     **dict.fromkeys(("npm test", "npm run"), _NODE_SCRIPT),
-    **dict.fromkeys(("pnpm install", "pnpm add", "pnpm remove", "yarn install", "yarn add", "bun install", "bun add"), _NODE_PM),
+    **dict.fromkeys(("pnpm install", "pnpm add", "pnpm remove", "yarn install", "bun install"), _NODE_PM),
+    **dict.fromkeys(
+        ("yarn add", "bun add"), (*_NODE_PM[:2], _NODE_PM[2].replace("-D=--save-dev", "-D=--dev --save-dev=--dev"), _NODE_PM[3])
+    ),
     **dict.fromkeys(
         ("cargo build", "cargo test", "cargo check", "cargo clippy", "cargo fmt", "cargo doc", "cargo bench"), _CARGO
     ),
@@ -329,11 +332,11 @@ TABLES: dict[str, tuple[str, str, str, str]] = {
     ),
     **dict.fromkeys(
         ("cp", "mv", "ln"),
-        ("ocpe", "-m=--mode -t", "-r=--recursive -f=--force -p=--parents -v=--verbose", "-v --verbose"),
+        ("ocpe", "-m=--mode -t", "-r=--recursive -R=--recursive -f=--force -p=--parents -v=--verbose", "-v --verbose"),
     ),
     **dict.fromkeys(
         ("rm", "mkdir", "rmdir", "touch"),
-        ("ocpeu", "-m=--mode -t", "-r=--recursive -f=--force -p=--parents -v=--verbose", "-v --verbose"),
+        ("ocpeu", "-m=--mode -t", "-r=--recursive -R=--recursive -f=--force -p=--parents -v=--verbose", "-v --verbose"),
     ),
     **dict.fromkeys(
         (

@@ -34,7 +34,7 @@ _DOTNET = (
     "--nologo -nologo --verbosity --tl",
 )
 _APT = (
-    "oc",
+    "ocu",
     "-o=--option -t=--target-release -c=--config-file",
     """-y=--yes --assume-yes -q=--quiet --no-install-recommends --install-recommends -f=--fix-broken --fix-missing
     -m=--fix-missing
@@ -77,7 +77,7 @@ TABLES: dict[str, tuple[str, str, str, str]] = {
     **dict.fromkeys(
         ("brew install", "brew upgrade", "brew uninstall", "brew reinstall"),
         (
-            "oc",
+            "ocu",
             "--appdir",
             "--cask --formula -q=--quiet -v=--verbose -f=--force --HEAD --build-from-source -s=--build-from-source --overwrite",
             "--quiet --verbose",

@@ -171,6 +171,104 @@ TABLES: dict[str, tuple[str, str, str, str]] = {
             "-q --quiet",
         ),
     ),
+    "git reset": ("oc", "--pathspec-from-file", "--hard --soft --mixed --keep --merge -q=--quiet -p=--patch -N", "-q --quiet"),
+    "git stash": (
+        "oc",
+        "-m=--message --pathspec-from-file",
+        "-u=--include-untracked -a=--all -k=--keep-index --no-keep-index -q=--quiet -p=--patch -S=--staged --index",
+        "-q --quiet",
+    ),
+    "git submodule update": (
+        "oc",
+        "--depth -j=--jobs --reference",
+        "--init --recursive --remote -f=--force --merge --rebase --checkout -q=--quiet --progress --single-branch",
+        "-q --quiet --progress",
+    ),
+    "docker logs": ("ocg", "-n=--tail --since --until", "-f=--follow -t=--timestamps --details", "--timestamps"),
+    "black": (
+        "ocu",
+        """-l=--line-length -t=--target-version --config --include --exclude --extend-exclude --force-exclude
+        -W=--workers -c=--code
+        --stdin-filename --required-version""",
+        """--check --diff --color --no-color --fast --safe -q=--quiet -v=--verbose -S=--skip-string-normalization --preview --pyi
+        -C=--skip-magic-trailing-comma --ipynb""",
+        "--color --no-color --quiet --verbose",
+    ),
+    "isort": (
+        "ocu",
+        "-l=--line-length --profile -p=--project -s=--skip --skip-glob --settings-path --src -j=--jobs",
+        "-c=--check-only --check=--check-only --diff -q=--quiet -v=--verbose --atomic --float-to-top --color",
+        "--quiet --verbose --color",
+    ),
+    "flake8": (
+        "ocu",
+        """--config --max-line-length --select --ignore --extend-ignore --extend-select --exclude --extend-exclude --filename
+        --per-file-ignores --max-complexity --format -j=--jobs --output-file""",
+        "--count --show-source --statistics -q=--quiet -v=--verbose --isolated --exit-zero --benchmark",
+        "--count --show-source --statistics --quiet --verbose --format --benchmark",
+    ),
+    "prettier": (
+        "ocu",
+        """--config --ignore-path --parser --plugin --log-level --tab-width --print-width --trailing-comma
+        --end-of-line --prose-wrap
+        --config-precedence --cache-location""",
+        """-c=--check -w=--write -l=--list-different -u=--ignore-unknown --no-error-on-unmatched-pattern --cache
+        --no-cache --color
+        --no-color --single-quote --no-semi --no-config --no-editorconfig --with-node-modules""",
+        "--log-level --color --no-color --cache",
+    ),
+    "shellcheck": (
+        "ocu",
+        "-s=--shell -e=--exclude -i=--include -f=--format -S=--severity -o=--enable -P=--source-path -C=--color --rcfile",
+        "-x=--external-sources -a=--check-sourced --norc",
+        "--format --color",
+    ),
+    "tox": (
+        "oc",
+        "-e -c=--conf --workdir --root --result-json -x=--override --installpkg --discover -f",
+        "-r=--recreate -v=--verbose -q=--quiet --notest -l=--listenvs -a=--listenvs-all --develop --skip-pkg-install",
+        "--verbose --quiet",
+    ),
+    "nox": (
+        "oc",
+        "-s=--session --sessions=--session -k=--keywords -t=--tags -p=--python --pythons=--python -f=--noxfile --envdir",
+        """-r=--reuse-existing-virtualenvs -R -N -l=--list -x=--stop-on-first-error --no-venv -v=--verbose --non-interactive
+        --no-install --error-on-missing-interpreters --forcecolor --nocolor""",
+        "--verbose --forcecolor --nocolor",
+    ),
+    "pre-commit run": (
+        "oc",
+        "--hook-stage -c=--config --color --from-ref -s=--from-ref --to-ref -o=--to-ref",
+        "-a=--all-files --show-diff-on-failure -v=--verbose",
+        "--show-diff-on-failure -v --verbose --color",
+    ),
+    "uvicorn": (
+        "o",
+        """--host --port --workers --log-level --app-dir --env-file --loop --http --root-path --reload-dir --uds --log-config
+        --ssl-keyfile --ssl-certfile""",
+        "--reload --factory --proxy-headers --no-access-log --access-log --use-colors --no-use-colors",
+        "--log-level --no-access-log --access-log --use-colors --no-use-colors",
+    ),
+    "gunicorn": (
+        "oc",
+        """-w=--workers -b=--bind -k=--worker-class -t=--timeout -c=--config --log-level --access-logfile --error-logfile
+        --threads -n=--name --chdir -e=--env""",
+        "-D=--daemon --reload --preload",
+        "--log-level",
+    ),
+    "ts-node": (
+        "ocsv",
+        "-P=--project -O=--compiler-options -r=--require -e=--eval -D=--ignore-diagnostics --cwd",
+        "-T=--transpile-only --transpileOnly=--transpile-only --esm --files --swc --typeCheck --pretty",
+        "--pretty",
+    ),
+    "xcodebuild": (
+        "o",
+        """-scheme -project -workspace -destination -configuration -sdk -target -derivedDataPath -resultBundlePath -arch -testPlan
+        -xcconfig -archivePath -exportPath -exportOptionsPlist""",
+        "-quiet -verbose -json -allowProvisioningUpdates -skipPackagePluginValidation -showBuildSettings -list",
+        "-quiet -verbose",
+    ),
     **dict.fromkeys(
         ("http", "https", "xh", "xhs"),
         (

@@ -119,6 +119,9 @@ def _same_meaning(name: str, out: Arguments) -> None:
         out.operands.pop()
     elif name == "psql" and out.operands and not any(o == "--dbname" for o, _ in out.options):
         out.options = sorted([*out.options, ("--dbname", out.operands.pop(0))])
+    elif name in ("make", "gmake"):  # `make test VERBOSE=1`: a variable holds for all, wherever it stands
+        set_, targets = [w for w in out.operands if "=" in w], [w for w in out.operands if "=" not in w]
+        out.operands = targets + sorted(set_, key=lambda w: w.partition("=")[0])
     elif name in ("http", "https", "xh", "xhs"):
         _request(name, out)
     elif "P" in out.traits:

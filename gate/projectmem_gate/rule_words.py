@@ -78,7 +78,7 @@ def _command(pattern: str) -> frozenset[str]:
         return frozenset()
     out = runs(words[0])
     second = words[1] if len(words) > 1 and words[0] in SUBCOMMANDS else ""
-    if second.isalpha() and second.isascii() and second not in UNSURE_WORDS:
+    if second.isalpha() and second.isascii() and second not in UNSURE_WORDS and words[:2] != ["mise", "exec"]:
         out += runs(second)
     return _certain(out)
 

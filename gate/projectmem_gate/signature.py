@@ -49,6 +49,7 @@ _TELLING: tuple[tuple[tuple[str, ...], str], ...] = (
     (("* ",), r"^(?:\[[\w:.-]+\] )?\* [a-z]\w+: \d+$"),
     (("***",), r"^g?make(?:\[\d+\])?: \*\*\* "),
     ((": ",), r"^[a-z][\w.-]{0,20}: \S"),
+    (("Exception in thread ",), r'^Exception in thread "'),
 )  # fmt: skip
 # Lines that say only that something failed, not what: a digest of the rest makes their signatures differ where they should.
 _WEAK = (

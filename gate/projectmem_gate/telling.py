@@ -118,6 +118,8 @@ RULES: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("zig", ("error: ",), r"^\S+\.zig:\d+:\d+: error: |^error: "),
     ("helm", ("Error: ",), r"^Error: "),
     ("cobra", ("nknown command", "nknown flag", "nknown shorthand"), r"^Error: unknown (?:command|flag|shorthand flag)"),
+    ("java", ("Exception in thread ", "Error: "),
+     r'^Exception in thread "main" |^Error: (?:Could not find or load|Unable to access)'),
     ("cc", ("error: ",), r"^\S+:\d+(?::\d+)?: (?:fatal )?error: |^(?:ld|collect2|clang|gcc|g\+\+): (?:fatal )?error"),
     ("ruff", ("Found ",), r"^Found [1-9]\d* errors?"),
     ("mypy", ("Found ",), r"^Found [1-9]\d* errors? in "),
@@ -190,6 +192,7 @@ _GROUPS: dict[str, tuple[str, ...]] = {
     "mvnw": ("junit", "mvn", "kotlin"),
     "sbt": ("sbt-test", "sbt"),
     "javac": ("cc",),
+    "java": ("java",),
     "kotlinc": ("kotlin",),
     "dotnet": ("dotnet-test", "dotnet"),
     "msbuild": ("dotnet",),
@@ -302,9 +305,17 @@ def ends_in_traceback(text: str) -> bool:
     """Is the end of `text` an uncaught Python exception?"""
     at = text.rfind("Traceback (most recent call last)")
     if at < 0:
-        return False
+        return _is_rest_of_traceback(text)
     after = [line for line in text[at:].split("\n")[1:] if line.strip()]
     return any(is_exception(line) for line in after) and any(is_exception(line) for line in tail_lines(text, 4))
+
+
+def _is_rest_of_traceback(text: str) -> bool:
+    """Is all of it the end of one, as `| tail -3` leaves it: lines of code, further in, and the exception?"""
+    lines = [line for line in text[-4_000:].split("\n") if line.strip()]
+    if len(lines) < 2 or not is_exception(lines[-1]) or len(text) > 4_000:
+        return False
+    return all(line.startswith(("    ", '  File "')) for line in lines[:-1])
 
 
 def is_exception(line: str) -> bool:

@@ -179,6 +179,7 @@ _LONG_HAND = (
     (("bun", "x"), ("bunx",)),
     (("uv", "tool", "run"), ("uvx",)),
     (("pnpx",), ("pnpm", "dlx")),
+    (("mise", "x"), ("mise", "exec")),
 )
 # Their options that say in which folder to work: as good as a `cd` in front.
 _FOLDER = {
@@ -211,6 +212,12 @@ def _in_front(argv: list[str]) -> list[str]:
     if at == 1 or at >= len(argv) or argv[at] not in subs:
         return argv
     return [argv[0], argv[at], *argv[1:at], *argv[at + 1 :]]
+
+
+def values_of(launcher: str) -> tuple[str, ...]:
+    """The options of a launcher that take a value."""
+    kept = _KEPT[launcher][1] if launcher in _KEPT else _NEUTRAL.get(launcher, _PACKAGES)
+    return (*kept, *[long for (name, _), long in _LONG.items() if name == launcher])
 
 
 def kept(argv: list[str]) -> tuple[list[str], list[str], str]:
@@ -344,6 +351,9 @@ def ssh(argv: Sequence[str]) -> tuple[str, str] | None:
     options: list[str] = []
     i, n = 1, len(argv)
     while i < n and argv[i][:1] == "-":
+        if argv[i][:2] in _SSH_VALUES and len(argv[i]) > 2:  # `-p22`, `-oBatchMode=yes`
+            argv = [*argv[:i], argv[i][:2], argv[i][2:], *argv[i + 1 :]]
+            n += 1
         if argv[i] in _SSH_VALUES and i + 1 < n:
             if argv[i] not in ("-E", "-O", "-Q", "-e") and not (argv[i] == "-o" and argv[i + 1].startswith(_SSH_PATIENCE)):
                 options += [argv[i], argv[i + 1]]

@@ -122,6 +122,12 @@ OK = [
     ("python demo.py", 0,
      "Traceback (most recent call last):\n  File x\nValueError: caught\nrecovered, all good\ndone\nbye\nend"),
     ("gh pr checks 12", 8, "lint\tpending\t0\thttps://x"),
+    ("conda run --name test grep x y", 1, ""),
+    # the end of a traceback is told from words that look like one
+    ("python x.py", 0, "ValueError: 3 times"),
+    ("python x.py", 0, "    indented\nall good"),
+    ("python x.py", 0, "found:\n    a\nValueError: bad"),
+    ("cat x.log", 0, "    raise ValueError('bad')\nValueError: bad"),
 ]  # fmt: skip
 
 
@@ -371,3 +377,26 @@ def test_long_output_is_quick_and_bounded() -> None:
     got = told(shell("pytest -q"), 1, text + "FAILED tests/a.py::t - x\n1 failed in 2s\n")
     assert got.signature == "FAILED a.py::t - x"
     assert len(excerpt(text)) <= 1000
+
+
+@pytest.mark.parametrize(
+    "command", ["hatch run --env test pytest", "sudo --user which make", "uv run --with grep pytest", "npx --package test tsc"]
+)
+def test_the_value_of_a_launchers_option_is_not_the_program(command: str) -> None:
+    """Else a failure would be taken for the answer of a search."""
+    assert told(shell(command), 1, "it failed").outcome == "failed"
+
+
+def test_a_traceback_that_was_cut() -> None:
+    """`| tail -3` leaves the end of it, which says the same."""
+    whole = 'Traceback (most recent call last):\n  File "/r/x.py", line 1, in f\n    raise ValueError("bad")\nValueError: bad'
+    cut = told(shell("python x.py"), 0, "\n".join(whole.split("\n")[-2:]))
+    assert cut.outcome == "failed"
+    assert (cut.cls, cut.signature) == (told(shell("python x.py"), 1, whole).cls, "ValueError: bad")
+
+
+def test_a_program_of_java_that_ended_in_an_exception() -> None:
+    """Behind a filter too; the frames below it are not what went wrong."""
+    text = 'Exception in thread "main" java.lang.NullPointerException\n\tat X.main(X.java:3)'
+    found = told(shell("java X"), 0, text)
+    assert (found.outcome, found.signature) == ("failed", 'Exception in thread "main" java.lang.NullPointerException')
