@@ -145,11 +145,12 @@ class Gate:
             }
             key = (self.cwd, harness, raw["session_id"], call_id)
             id = _begin(key)
-            verdict._key, verdict._started = key, time.monotonic_ns()
+            verdict._key = key
             verdict._call = {**raw, "tool": name, "input": given, "call": id, "harness": harness}
             verdict._call["turn"] = _turn((self.cwd, harness, raw["session_id"], agent), turn)
             verdict._payload = _payload("before", "pre", verdict._call)
             reply = _told(verdict._payload)
+            verdict._started = time.monotonic_ns()  # what the gate itself took is no cost of the call's
             verdict.verdict, verdict.reason = str(reply.get("verdict") or "allow"), str(reply.get("reason") or "")
         except Exception as exc:
             verdict._payload = None

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -192,6 +193,22 @@ def test_nothing_is_lost_when_many_threads_call_at_once(running: Running) -> Non
         list(pool.map(one, range(64)))
     assert running.outcomes() == ["ok"] * 64
     assert not running.hooked.log_lines()
+
+
+def test_how_long_a_call_took_is_without_the_gate(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A failure's cost decides whether the next one is refused: on a busy machine the gate's own time must not count."""
+    real, clock = core.entry.answered, [0]
+
+    def slow(*args: Any, **more: Any) -> Any:
+        clock[0] += 40_000_000_000
+        return real(*args, **more)
+
+    monkeypatch.setattr(core.entry, "answered", slow)
+    monkeypatch.setattr(core, "time", SimpleNamespace(monotonic_ns=lambda: clock[0], time=time.time, time_ns=time.time_ns))
+    verdict = running.before()
+    clock[0] += 3_000_000
+    running.gate.after(verdict, ERROR)
+    assert running.last()["duration_ms"] == 3
 
 
 def test_the_loop_goes_on_while_the_gate_works(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
