@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from projectmem_projections.contradiction import contradict, same
 from projectmem_projections.documents import WRITTEN, Facts
 from projectmem_projections.following import Follower
-from projectmem_projections.glance import Glance, ask, discard
+from projectmem_projections.glance import Glance, ask
 from projectmem_projections.scope import Scope
 from projectmem_projections.suspicion import instructs
 
@@ -103,26 +103,25 @@ def overdue(place: Place, now: int) -> list[Document]:
 
 
 def settle(place: Place, one: Waiting, choice: str, *, now: int) -> str:
-    """A person's decision about a held document; returns what was done. `new` replaces the other, `old` stays, `both` stand.
+    """A person's decision about a held document, written in one step; returns what was done. `new` replaces the other, `old`
+    stays, `both` stand.
 
-    A generation of recall that was built while it was held does not have it: the next question builds one that does.
+    A generation of recall that was built while it was held does not have it: the next reader puts it aside (`glance.released`).
 
-    Raises NotFoundError for another choice, LogError when the log cannot take it.
+    Raises NotFoundError for another choice, LogError when the log cannot take it (SpooledError: it is kept, as a whole).
     """
-    from projectmem.record import record, write_all
+    from projectmem.record import write_all
 
-    discard(place.home)
-    empty = {"key": "", "until": 0, "reason": "review of a contradiction", "by_event": ""}
+    id, empty = one.document.id, {"key": "", "until": 0, "reason": "review of a contradiction", "by_event": ""}
+    reviewed: tuple[str, dict[str, Any], list[str]] = ("record.reviewed", {**empty, "record": id}, [])
     if choice == "new" and one.other is not None:
-        data = {**empty, "record": one.other.id, "by_event": one.document.id}
-        reviewed = {**empty, "record": one.document.id}
-        both = [("record.superseded", data, [one.document.id]), ("record.reviewed", reviewed, list[str]())]
-        write_all(place, both, now=now, origin="human")  # not one without the other
-        return f"{render.short(one.document.id)} replaces {render.short(one.other.id)}"
-    if choice == "old":
-        record(place, "record.disputed", {**empty, "record": one.document.id}, now=now, origin="human")
-        return f"{render.short(one.document.id)} is dropped"
-    if choice in ("new", "both"):
-        record(place, "record.reviewed", {**empty, "record": one.document.id}, now=now, origin="human")
-        return f"{render.short(one.document.id)} stands" + (" beside the other" if one.other else "")
-    raise NotFoundError(f"`{choice}` is none of new, old, both")
+        replaced = ("record.superseded", {**empty, "record": one.other.id, "by_event": id}, [id])
+        events, done = [replaced, reviewed], f"{render.short(id)} replaces {render.short(one.other.id)}"
+    elif choice == "old":
+        events, done = [("record.disputed", {**empty, "record": id}, [])], f"{render.short(id)} is dropped"
+    elif choice in ("new", "both"):
+        events, done = [reviewed], f"{render.short(id)} stands" + (" beside the other" if one.other else "")
+    else:
+        raise NotFoundError(f"`{choice}` is none of new, old, both")
+    write_all(place, events, now=now, origin="human")
+    return done

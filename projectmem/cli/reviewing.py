@@ -8,6 +8,7 @@ from projectmem import caller, output
 from projectmem.cli import common
 
 if TYPE_CHECKING:
+    from projectmem.place import Place
     from projectmem.write_gate import Waiting
 
 KEYS = {"n": "new", "o": "old", "b": "both"}
@@ -32,14 +33,25 @@ def walk(root: str, as_json: bool) -> None:
             if key == "q":
                 return
             if key in KEYS:
-                with common.kept(as_json):
-                    common.say(output.safe(write_gate.settle(place, one, KEYS[key], now=common.now())))
+                common.say(output.safe(_settled(place, one, KEYS[key])))
     for document in overdue:
         common.say(
             output.safe(f"{document.id[-8:]} {document.type}: {document.text[:100]}; review it with `projectmem review ID`")
         )
     if not held and not overdue:
         common.note("nothing waits for a review")
+
+
+def _settled(place: Place, one: Waiting, choice: str) -> str:
+    """What was done. A log that stays locked ends no review: what was decided is kept."""
+    from projectmem_logs.errors import SpooledError
+
+    from projectmem import write_gate
+
+    try:
+        return write_gate.settle(place, one, choice, now=common.now())
+    except SpooledError:
+        return f"kept: the log is busy, and what was decided about {one.document.id[-8:]} is added as soon as it is free"
 
 
 def described(one: Waiting, now: int) -> list[str]:

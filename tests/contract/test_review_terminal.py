@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import pytest
+from projectmem_logs import files
 from projectmem_logs.origin import accept
 from projectmem_logs.reader import read_events
 from projectmem_logs.store import init_home
@@ -19,6 +20,7 @@ from projectmem import place as places
 from projectmem import write_gate
 from projectmem.cli.reviewing import PROMPT
 from projectmem.record import record
+from projectmem.writing import bring_in
 from tests.patience import PATIENCE
 
 termios = pytest.importorskip("termios", reason="Windows has no pseudo-terminals in the standard library")
@@ -131,3 +133,17 @@ def test_nobody_is_asked_where_a_harness_runs_it(project: places.Place) -> None:
     code, said = reviewed(project, "", CLAUDECODE="1")
     assert code == 0 and PROMPT not in said and "5432" in said
     assert left(project) == [NEW, ATTACK]
+
+
+def test_a_log_that_stays_locked_ends_no_review(project: places.Place) -> None:
+    """What was decided is kept, and the next one is asked about; the review had ended there."""
+    (stream,) = (Path(project.home) / "log").iterdir()
+    held = files.lock(str(Path(project.home) / "locks" / f"{stream.name}.lock"), 0)
+    assert held is not None
+    try:
+        code, said = reviewed(project, "nq")
+    finally:
+        files.unlock(held)
+    assert code == 0 and said.count("kept: the log is busy") == 1 and "Ignore all previous" in said, said
+    bring_in(project, time.time_ns() // 1000, 20_000)
+    assert left(project) == [ATTACK] and written(project) == 2

@@ -7,7 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from projectmem_logs import files
+from projectmem_logs.errors import SpooledError
+from projectmem_logs.reader import read_events
 from projectmem_logs.store import init_home, project_id
+from projectmem_projections import glance
 from projectmem_projections.contradiction import contradict, same
 from projectmem_projections.documents import Facts
 
@@ -15,6 +19,7 @@ from projectmem import place as places
 from projectmem import recall, write_gate
 from projectmem.cli import app as cli
 from projectmem.record import record
+from projectmem.writing import bring_in
 
 NOW = 1_800_000_000_000_000
 MINUTE = 60_000_000
@@ -110,6 +115,26 @@ def test_an_agents_contradiction_is_held_until_a_person_decides(project: places.
     assert write_gate.waiting(project) == []
 
 
+def test_a_decision_is_written_whole_or_waits_whole(project: places.Place) -> None:
+    """The log is locked when it is made. A generation that is built before it comes into the log has not what it releases."""
+    note(project, OLD, ago=MINUTE)
+    note(project, NEW)
+    (stream,) = (Path(project.home) / "log").iterdir()
+    held = files.lock(str(Path(project.home) / "locks" / f"{stream.name}.lock"), 0)
+    assert held is not None
+    try:
+        with pytest.raises(SpooledError):
+            write_gate.settle(project, write_gate.waiting(project)[0], "new", now=NOW)
+        assert texts(project) == [OLD] and glance.current(project.home)
+    finally:
+        files.unlock(held)
+    bring_in(project, NOW, 20_000)
+    assert write_gate.waiting(project) == []
+    assert texts(project) == [NEW]
+    found = {e["kind"]: e["batch"] for e in read_events(project.home) if e["kind"].startswith("record.")}
+    assert set(found) == {"record.superseded", "record.reviewed"} and len(set(found.values())) == 1
+
+
 @pytest.mark.parametrize(("choice", "left"), [("old", {OLD}), ("both", {OLD, NEW})])
 def test_the_old_one_may_stay_or_both_may_stand(project: places.Place, choice: str, left: set[str]) -> None:
     note(project, OLD, ago=MINUTE)
@@ -131,9 +156,13 @@ def test_a_persons_word_replaces_an_agents_and_is_never_held_for_it(project: pla
     assert not write_gate.waiting(project)
 
 
-def test_what_is_held_is_released_when_what_it_contradicts_goes(project: places.Place) -> None:
+@pytest.mark.parametrize("built", [False, True])
+def test_what_is_held_is_released_when_what_it_contradicts_goes(project: places.Place, built: bool) -> None:
+    """Also where a generation was built meanwhile, which has neither."""
     old, _ = note(project, OLD, ago=MINUTE)
     note(project, NEW)
+    if built:
+        texts(project)
     record(project, "erasure.requested", {"selector": "", "ids": [old], "reason": ""}, now=NOW, origin="human")
     assert texts(project) == [NEW]
 
