@@ -329,18 +329,18 @@ class Snapshot(FixTables, SnapshotFile):
     def changes(self, since: int, limit: int = 64, paths: Sequence[str] = ()) -> list[Change]:
         select = "SELECT at, stream, seq, type, subject FROM touch WHERE "
         newest = " ORDER BY at DESC, stream DESC, seq DESC, type DESC, subject DESC LIMIT ?"
-        found: dict[tuple[Any, ...], None] = {}
+        found: list[tuple[Any, ...]] = []
         with self._guard:
-            rows = []
             for path in dict.fromkeys(paths):
-                rows += self._db.execute(select + "type IN ('edit', 'read') AND subject = ? AND at > ?", (path, since)).fetchall()
-            found.update(dict.fromkeys(sorted(rows, reverse=True)[:limit]))
+                found += self._db.execute(
+                    select + "type IN ('edit', 'read') AND subject = ? AND at > ?", (path, since)
+                ).fetchall()
+            found = sorted(found, reverse=True)[:limit]
+            known = frozenset(found)  # mostly empty, or a few
             for is_read in (0, 1):
-                if len(found) < limit:
+                if (room := limit - len(found)) > 0:
                     rows = self._db.execute(select + "is_read = ? AND at > ?" + newest, (is_read, since, limit)).fetchall()
-                    for row in rows:
-                        if len(found) < limit:
-                            found[row] = None
+                    found += [row for row in rows if row not in known][:room] if known else rows[:room]
         return [Change(type, subject, at, stream, seq) for at, stream, seq, type, subject in sorted(found, reverse=True)]
 
     def touched(self, type: str, subject: str) -> int:

@@ -24,6 +24,11 @@ MUST_ANSWER = ("cursor", "preToolUse")  # where silence was reported to block ev
 MAX_INPUT_BYTES = 32 << 20  # a batch of images is a few MB; more is a mistake
 
 
+def find(cwd: str) -> Place | None:
+    """As `place.find`; a resident process need not look at all of git's files again (serve/remembered.py)."""
+    return places.find(cwd)
+
+
 def main(argv: list[str], stdin: IO[bytes] | None = None, stdout: IO[bytes] | None = None) -> int:
     """Answer one call of the hook. `argv` is [harness, event]. Returns 0, whatever happens."""
     said = False
@@ -85,7 +90,7 @@ def respond(argv: list[str], raw: bytes, now: int, *, home: str = "") -> dict[st
 
 def answered(payload: Payload, now: int, *, home: str = "") -> dict[str, Any] | None:
     """The answer to a payload that was read, in its adapter's words; `home` as above. Raises nothing that a hook must not."""
-    place = places.find(payload.cwd) or (None if home else places.of_session())
+    place = find(payload.cwd) or (None if home else places.of_session())
     if place is None:
         return _not_set_up(payload)
     if home and place.home != home:

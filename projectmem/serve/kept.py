@@ -25,7 +25,7 @@ from projectmem_projections.snapshot import Snapshot
 from projectmem_projections.sqlite import sqlite3
 
 from projectmem import recall_light, writing
-from projectmem.hook import state
+from projectmem.hook import entry, state
 from projectmem.place import Place
 from projectmem.serve import remembered
 
@@ -45,6 +45,7 @@ _stores: dict[str, list[tuple[Signature, LogStore]]] = {}  # with what the log's
 _lent_stores: dict[int, Signature] = {}
 _snapshots: dict[str, list[KeptSnapshot]] = {}
 _lent: dict[int, KeptSnapshot] = {}  # by its connection, which the first question uses just now
+_find = entry.find
 _for_writing = quick.FOR_WRITING  # all but the last hold as long as the connection
 _glances: dict[str, Glance] = {}  # what recall has read
 _collects = gc.get_threshold()
@@ -190,7 +191,7 @@ def keep() -> None:
     gc.freeze()  # modules live as long as the process: no search need look at them
     gc.set_threshold(COLLECT_AFTER, *_collects[1:])
     quick.connect, quick.disconnect, quick.FOR_WRITING = _connect, _disconnect, _for_writing[-1:]
-    state.opener, state.identity = _open, remembered.identity
+    state.opener, state.identity, entry.find = _open, remembered.identity, remembered.find
     snapshot.encode, snapshot_file.loads = _encoded, _decoded
     recall_light.take, recall_light.give, recall_light.is_unread = _look, _unlook, _is_unread
     writing.take, writing.give = _take, _give
@@ -200,7 +201,7 @@ def release() -> None:
     """Close what was kept, and keep nothing from now on."""
     gc.set_threshold(*_collects)
     gc.unfreeze()
-    state.opener, state.identity = Snapshot, state._identity
+    state.opener, state.identity, entry.find = Snapshot, state._identity, _find
     snapshot.encode, snapshot_file.loads = encode, loads
     remembered.forget()
     recall_light.take, recall_light.give = recall_light.opened, recall_light.closed

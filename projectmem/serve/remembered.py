@@ -1,12 +1,15 @@
-"""What a resident process remembers of answers that depend on nothing but the question: which action a call is.
+"""What a resident process remembers of answers that depend on nothing but the question: which action a call is, where a log is.
 
 `identify` is a function of its arguments and of where symbolic links lead. Both are of the question here: the arguments are the
 key, and what the disk was asked at the time is asked again before an answer is given a second time. A call before and the event
-after it, or the same command in the next turn, are then parsed once.
+after it, or the same command in the next turn, are then parsed once. Where a folder's log is follows from what is in `.git`,
+which has another time as soon as anything comes, goes or is renamed in it.
 """
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -14,10 +17,18 @@ import orjson
 from projectmem_gate.identify import identify
 from projectmem_gate.model import Action
 
+from projectmem import place as places
+from projectmem.place import FOLDER, Place
+
 ACTIONS_MAX = 256
 INPUT_MAX = 4_096  # bytes of an input that is remembered
 ASKED_MAX = 16  # links that may have to be followed again
 
+PLACES_MAX = 64
+SETTLED_NS = 1_000_000_000  # a folder's time may be this coarse: what changed later than that may change again unseen
+
+Marks = tuple[tuple[int, int, int], tuple[int, int, int]]
+_places: dict[str, tuple[Place, Marks]] = {}
 _actions: dict[tuple[Any, ...], tuple[Action, dict[str, str]]] = {}  # least lately asked first
 
 
@@ -41,9 +52,34 @@ def identity(tool: str, given: Any, **names: Any) -> Action:
     return action
 
 
+def find(cwd: str) -> Place | None:
+    """As `place.find`. Only the top folder of a plain repository is remembered: elsewhere more than one folder decides."""
+    known, marks = _places.get(cwd), _marks(cwd)
+    if known is not None and known[1] == marks:
+        return known[0]
+    found = places.find(cwd)
+    if found is None or marks is None or found.root != cwd or not found.git_dir == found.common_dir == f"{cwd}/.git":
+        return found
+    settled = time.time_ns() - max(marks[0][1], marks[1][1]) > SETTLED_NS
+    if settled and found.home == f"{cwd}/.git/{FOLDER}":
+        if len(_places) >= PLACES_MAX:
+            _places.clear()
+        _places[cwd] = found, marks
+    return found
+
+
+def _marks(cwd: str) -> Marks | None:
+    try:
+        git, log = os.stat(f"{cwd}/.git"), os.stat(f"{cwd}/.git/{FOLDER}/project.json")
+    except (OSError, ValueError):
+        return None
+    return (git.st_ino, git.st_ctime_ns, git.st_mtime_ns), (log.st_ino, log.st_ctime_ns, log.st_size)
+
+
 def forget() -> None:
     """Remember nothing."""
     _actions.clear()
+    _places.clear()
 
 
 def _noting(resolve: Callable[[str], str], asked: dict[str, str]) -> Callable[[str], str]:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from projectmem_gate.identify import identify
+from projectmem_logs.home import init_home
 
+from projectmem import place
 from projectmem.serve import remembered
 
+real = place.find
 COMMANDS = [
     "npm run build",
     "cd src && make 2>&1 | tail -5",
@@ -80,3 +84,49 @@ def test_what_is_remembered_is_bounded(tmp_path: Path, monkeypatch: pytest.Monke
     remembered.identity("Bash", {"command": "x" * remembered.INPUT_MAX}, **_names(tmp_path))
     kept = [json.loads(key[1])["command"] for key in remembered._actions]
     assert kept == ["make t6", "make t7", "make first", "make t8"]
+
+
+def test_where_a_log_is_is_seen_anew_when_git_s_folder_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once nothing has changed for a while the folders are not looked at again; a log that comes or goes, a repository that is
+    none any more or another's work tree: always what a process that has just started says."""
+    monkeypatch.setattr(remembered, "SETTLED_NS", 0)
+    root, looked = tmp_path / "repo", []
+
+    def counted(cwd: str) -> Any:
+        looked.append(cwd)
+        return real(cwd, {})
+
+    monkeypatch.setattr(place, "find", counted)
+    monkeypatch.delenv(place.HOME_VARIABLE, raising=False)
+
+    def said(cwd: Path) -> Any:
+        found = remembered.find(str(cwd))
+        return found and (found.root, found.home, found.worktree, found.git_dir, found.common_dir, found.project)
+
+    def alike() -> int:
+        looked.clear()
+        for cwd in (root, root / "src"):
+            for _ in range(2):
+                fresh = real(str(cwd), {})
+                want = fresh and (fresh.root, fresh.home, fresh.worktree, fresh.git_dir, fresh.common_dir, fresh.project)
+                assert said(cwd) == want
+        return len([cwd for cwd in looked if cwd == str(root)])
+
+    (root / "src").mkdir(parents=True)
+    assert alike() == 2, "no repository"
+    subprocess.run(["git", "init", "-q", str(root)], check=True)
+    assert alike() == 2, "no log"
+    init_home(str(root / ".git" / "projectmem"), 1)
+    assert [alike(), alike()] == [1, 0]
+    (root / ".git" / "projectmem" / "project.json").write_text('{"created":1,"format":1,"project":"another"}')
+    assert [alike(), alike()] == [1, 0]
+    (root / ".git" / "commondir").write_text("../elsewhere")
+    assert alike() == 2
+    (root / ".git" / "commondir").unlink()
+    assert [alike(), alike()] == [1, 0]
+    (root / ".git" / "HEAD").rename(root / ".git" / "HEAD.old")
+    assert alike() == 2
+    (root / ".git" / "HEAD.old").rename(root / ".git" / "HEAD")
+    assert [alike(), alike()] == [1, 0]
+    (root / ".git" / "projectmem" / "project.json").unlink()
+    assert alike() == 2
