@@ -37,7 +37,7 @@ def examine(start: str, *, now: int, fire: bool = True, every: bool = False) -> 
         return
     yield Check("project", OK, f"log in {place.home}")
     yield from _contained("switch", _switch)
-    yield from _contained("settings", lambda: checks.settings(place))
+    yield from _contained("settings", lambda: checks.settings(place, start))
     yield from _contained("compiled files", _compiled)
     if fire:
         yield from _contained("hooks fire", lambda: checks.fired(place))

@@ -11,9 +11,9 @@ from projectmem.serve import settings as resident
 from projectmem.setup import claude_settings, gitignore, hook_lists
 from projectmem.setup import plugin as plugins
 from projectmem.setup.command import is_ours
-from projectmem.setup.harnesses import CLAUDE, HARNESSES, Harness
+from projectmem.setup.harnesses import CLAUDE, HARNESSES, HERE_ONLY, Harness
 from projectmem.setup.hook_lists import SettingsError
-from projectmem.setup.init import written_plugins
+from projectmem.setup.init import below, registered_below, written_plugins
 from projectmem.setup.trial import Trial
 from projectmem.units import count
 
@@ -42,7 +42,7 @@ def files(name: str, harness: Harness, place: Place) -> list[Path]:
     if name == CLAUDE:
         found.insert(1, found[0].with_name("settings.json"))
         found += [folder / plugins.HOOKS for folder in written_plugins(place)]
-    return found
+    return found + [path for path, whose in registered_below(place).items() if whose == name]
 
 
 def holders(name: str, harness: Harness, place: Place) -> list[Path]:
@@ -57,8 +57,8 @@ def holders(name: str, harness: Harness, place: Place) -> list[Path]:
     return found
 
 
-def settings(place: Place) -> Iterator[Check]:
-    """Every settings file: readable, whole, from this installation, once."""
+def settings(place: Place, start: str = "") -> Iterator[Check]:
+    """Every settings file: readable, whole, from this installation, once; and read where `start` is."""
     anywhere, without = False, []
     for name, harness in HARNESSES.items():
         for path in files(name, harness, place):
@@ -67,9 +67,14 @@ def settings(place: Place) -> Iterator[Check]:
         anywhere = anywhere or bool(held)
         for path in held:
             yield from _complete(name, harness, place, path)
-        if len(held) > 1:
-            what = f"every call of {harness.title} runs the hooks {len(held)} times: {', '.join(map(str, held))}"
+        at_once = [path for path in held if path not in registered_below(place)]  # those are read alone
+        if len(at_once) > 1:
+            what = f"every call of {harness.title} runs the hooks {len(at_once)} times: {', '.join(map(str, at_once))}"
             yield Check("settings", NOTE, what, "take them out of all but one: `projectmem uninit`, with `--user` for your own")
+        folder = below(place, start) if start and name in HERE_ONLY and at_once == [harness.path(place)] else ""
+        if folder and Path(place.root) / folder / harness.project not in held:
+            what = f"{harness.title} started in {folder} reads no hooks: it looks only in the folder that it is started in"
+            yield Check("settings", NOTE, what, f"run `projectmem init --harness {name}` here, or once with --user")
         if held and held[0] == harness.path(place):
             yield from _excluded(place, harness, held[0])
         if held and name == "codex":

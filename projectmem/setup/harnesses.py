@@ -203,7 +203,8 @@ class Scripts(Harness):
 
 
 CLAUDE = "claude-code"
-# Started in a folder below the project's they do not look there for its hooks (measured; Claude Code, Codex and Droid do).
+# Started in a folder below the project's they do not look there for its hooks (measured; Claude Code, Codex, Droid, opencode and
+# Cline do).
 HERE_ONLY = ("gemini", "qwen", "copilot", "pi")
 HARNESSES: dict[str, Harness] = {
     CLAUDE: Harness(

@@ -116,7 +116,8 @@ def init(
         if plugin is not None and name == CLAUDE:
             plugins.planned(plugin)
         else:
-            harness.planned(harness.path(place, user=user))
+            for path in _paths(place, name, harness, start, user):
+                harness.planned(path)
     init_home(place.home, now, allow_network=allow_network)
     accept(place.home)
     _write_default_policy(place)
@@ -130,15 +131,28 @@ def init(
         if plugin is not None and name == CLAUDE:
             _write_plugin(place, report, plugin)
         else:
-            _register(place, report, name, harness, user=user, http=http)
-    unseen = [harness.title for name, harness in chosen if name in HERE_ONLY]
-    if unseen and not user and os.path.realpath(start) != os.path.realpath(place.root):
-        where = f"start them in {place.root}, or put the hooks into your own settings with `projectmem init --user`"
-        report.warnings.append(f"{', '.join(unseen)} started in a subfolder read no hooks of the project: {where}")
+            for path in _paths(place, name, harness, start, user):
+                _register(place, report, name, path, user=user, http=http)
+    lonely = [harness.title for name, harness in chosen if name in HERE_ONLY]
+    if lonely and not user and below(place, start):
+        where = f"hooks are in {place.root} and here, and for other folders run `projectmem init` there, or once with --user"
+        report.warnings.append(f"looked for only where they are started: hooks of {', '.join(lonely)}. So their {where}")
     if import_sessions:
         found = sessions(place, [name for name, _ in chosen])
         report.counts = backfill(place, now=now, progress=progress, sources=found)
     return report
+
+
+def below(place: Place, start: str) -> str:
+    """The folder of the work tree that `start` is, with slashes and relative to its root; "" for the root and what is outside."""
+    found = os.path.relpath(os.path.realpath(start), os.path.realpath(place.root))
+    return "" if found == "." or found.split(os.sep)[0] == ".." else Path(found).as_posix()
+
+
+def _paths(place: Place, name: str, harness: Harness, start: str, user: bool) -> list[Path]:
+    """The files that the hooks go into: a harness that looks only in the folder that it is started in has one there too."""
+    folder = below(place, start) if name in HERE_ONLY and not user else ""
+    return [harness.path(place, user=user), *([Path(place.root) / folder / harness.project] if folder else [])]
 
 
 def _not_made_here(place: Place) -> str:
@@ -180,10 +194,10 @@ def changes(
         if plugin is not None and name == CLAUDE:
             found += plugins.planned(plugin)
             continue
-        path = harness.path(place, user=user)
-        after, before, _ = harness.planned(path, notes.get(str(path)))
-        if after != before:
-            found.append((path, before, after))
+        for path in _paths(place, name, harness, start, user):
+            after, before, _ = harness.planned(path, notes.get(str(path)))
+            if after != before:
+                found.append((path, before, after))
     return found
 
 
@@ -193,9 +207,9 @@ def home_of(start: str) -> tuple[str, bool]:
     return place.home, place.exists
 
 
-def _register(place: Place, report: Report, name: str, harness: Harness, *, user: bool, http: bool) -> None:
-    path = harness.path(place, user=user)
-    notes = _notes(place)
+def _register(place: Place, report: Report, name: str, path: Path, *, user: bool, http: bool) -> None:
+    harness, notes = HARNESSES[name], _notes(place)
+    folder = "" if user else below(place, str(path.parents[len(Path(harness.project).parts) - 1]))
     note = notes.get(str(path))
     if name == CLAUDE and http:
         note = claude_settings.add(path, place.home, _resident(place), note)
@@ -205,11 +219,12 @@ def _register(place: Place, report: Report, name: str, harness: Harness, *, user
             )
     else:
         note = harness.add(path, note)
+    note = {**note, "harness": name, "below": place.root} if folder else note
     if notes.get(str(path)) != note:
         _save_notes(place, {**notes, str(path): note})
     report.settings.append(str(path))
     report.titles.append(harness.title)
-    if harness.advice:
+    if harness.advice and not folder:
         report.warnings.append(harness.advice)
     if user:
         return
@@ -217,7 +232,7 @@ def _register(place: Place, report: Report, name: str, harness: Harness, *, user
         report.warnings.append(f"git tracks {path}: the hooks in it name paths of this machine, so do not commit them")
         return
     for pattern in harness.ignored():
-        report.excluded = gitignore.exclude(place, pattern) or report.excluded
+        report.excluded = gitignore.exclude(place, f"/{folder}{pattern}" if folder else pattern) or report.excluded
 
 
 def _write_plugin(place: Place, report: Report, folder: Path) -> None:
@@ -240,6 +255,12 @@ def written_plugins(place: Place) -> list[Path]:
     return [folder for folder in found if (folder / plugins.HOOKS).is_file()]
 
 
+def registered_below(place: Place) -> dict[Path, str]:
+    """The files in subfolders of this work tree that `init` put hooks into, and whose: harnesses that look only there."""
+    notes = _notes(place)
+    return {Path(path): note["harness"] for path, note in notes.items() if note.get("below") == place.root}
+
+
 def uninit(start: str, *, user: bool = False) -> list[str]:
     """Take the hooks out again, from this work tree's settings (or the person's own); the log stays. Returns what was done."""
     place = places.locate(start)
@@ -247,6 +268,10 @@ def uninit(start: str, *, user: bool = False) -> list[str]:
         raise NoProjectError(f"no project at {start}: nothing to undo")
     notes = _notes(place)
     done = []
+    for path, name in ({} if user else registered_below(place)).items():
+        if HARNESSES[name].remove(path, notes.pop(str(path))):
+            done.append(f"took the hooks of {HARNESSES[name].title} out of {path}")
+        gitignore.include(place, f"/{path.relative_to(place.root).as_posix()}")
     for harness in HARNESSES.values():
         path = harness.path(place, user=user)
         if harness.remove(path, notes.pop(str(path), None)):

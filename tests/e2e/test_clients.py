@@ -14,6 +14,8 @@ from projectmem_logs.home import init_home
 from projectmem.importers.backfill import backfill
 from projectmem.importers.sources import sessions
 from projectmem.place import locate
+from projectmem.setup.harnesses import HERE_ONLY
+from projectmem.setup.init import init
 
 sys.path.insert(0, str(Path(__file__).parent))
 from shop import NAMES, OTHERS, SHELL, conversation, costly, setup, shop
@@ -163,3 +165,20 @@ def test_a_session_that_the_client_keeps_is_read_by_an_import(world_of: Any, nam
     assert "cannot find config.json" in failed["data"]["excerpt"] and fine["data"]["text"] == "cat a.txt"
     assert {(e["actor"]["harness"], e["actor"]["origin"]) for e in (failed, fine)} == {(harness, "import")}
     assert backfill(place, now=now, sources=sessions(place, [harness])).recorded == 0
+
+
+@pytest.mark.parametrize("name", ["gemini", "qwen", "copilot", "pi", "opencode", "cline"])
+def test_a_client_started_in_a_subfolder_has_hooks_once_init_ran_there(world_of: Any, name: str) -> None:
+    """Some look for a project's hooks only where they are started: there `init` puts them too. The log is the project's."""
+    world = world_of(name)
+    shop(world)
+    package = world.repo / "packages" / "a"
+    package.mkdir(parents=True)
+    init(str(world.repo), now=time.time_ns() // 1000, harnesses=[name], import_sessions=False)
+    world.session(SHELL[name]("ls nothere"), work=str(package))
+    assert len(world.events("action.finished")) == (0 if name in HERE_ONLY else 1)
+    init(str(package), now=time.time_ns() // 1000, harnesses=[name], import_sessions=False)
+    world.session(SHELL[name]("ls nothere"), work=str(package))
+    (*_, found) = world.events("action.finished")
+    assert (found["actor"]["harness"], found["data"]["outcome"]) == (name, "failed")
+    assert len(world.events("action.finished")) == (1 if name in HERE_ONLY else 2)

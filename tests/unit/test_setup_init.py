@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from projectmem import doctor
 from projectmem.errors import BadInputError, NoProjectError, ProjectmemError
 from projectmem.place import find
 from projectmem.setup import compiled
@@ -107,20 +108,39 @@ def test_invalid_settings_stop_init_before_anything_is_made(repo: Path) -> None:
     assert _local(repo).read_text() == "{ nope"
 
 
-def test_a_harness_that_looks_only_where_it_is_started_is_named_in_a_subfolder(repo: Path) -> None:
-    """In a monorepo the hooks are at its root, where some do not look; a person's own settings are read everywhere."""
-    (repo / "packages" / "a").mkdir(parents=True)
+def test_a_harness_that_looks_only_where_it_is_started_has_hooks_there_too(repo: Path) -> None:
+    """In a monorepo the hooks are at its root, where some do not look. Doctor says so, `init` in the folder mends it, `uninit`
+    gives everything back; a person's own settings are read everywhere."""
+    package = repo / "packages" / "a"
+    (package / ".gemini").mkdir(parents=True)
+    mine = package / ".gemini" / "settings.json"
+    mine.write_text('{"theme": "dark"} // mine\n')
+    names = ("claude-code", "gemini", "codex", "pi")
 
-    def warned(start: Path, user: bool = False) -> bool:
-        names = ("claude-code", "gemini", "codex")
-        report = setup.init(str(start), now=NOW, harnesses=names, user=user, import_sessions=False)
-        return any("Gemini CLI started in a subfolder" in text for text in report.warnings)
+    def noted(start: Path) -> list[str]:
+        checks = doctor.examine(str(start), now=NOW, fire=False)
+        return [c.detail for c in checks if "reads no hooks" in c.detail or "times" in c.detail or c.status == doctor.FAIL]
 
-    assert warned(repo / "packages" / "a")
-    assert (repo / ".gemini" / "settings.json").exists()
-    assert not (repo / "packages" / "a" / ".gemini").exists()
-    assert not warned(repo)
-    assert not warned(repo / "packages" / "a", user=True)
+    setup.init(str(repo), now=NOW, harnesses=names, import_sessions=False)
+    assert noted(repo) == []
+    assert [line.split(" started")[0] for line in noted(package)] == ["Gemini CLI", "pi"]
+    changed = {path for path, _, _ in setup.changes(str(package), harnesses=names)}
+    assert changed == {mine, package / ".pi" / "extensions" / "projectmem.ts"}
+    report = setup.init(str(package), now=NOW, harnesses=names, import_sessions=False)
+    assert any("only where they are started" in text for text in report.warnings)
+    assert setup.changes(str(package), harnesses=names) == []
+    assert noted(package) == [] and noted(repo) == []
+    assert not (package / ".claude").exists() and not (package / ".codex").exists()
+    fired = [c for c in doctor.examine(str(package), now=NOW) if c.name.startswith("fires: gemini")]
+    assert len(fired) == 14 and all(c.status == doctor.OK for c in fired), "both files' hooks are run"
+    status = ["git", "-C", str(repo), "status", "--porcelain"]
+    assert ".pi" not in subprocess.run(status, capture_output=True, text=True, check=True).stdout
+    setup.uninit(str(repo))
+    assert mine.read_text() == '{"theme": "dark"} // mine\n'
+    assert sorted(path.name for path in package.iterdir()) == [".gemini"]
+    assert "packages" not in (repo / ".git" / "info" / "exclude").read_text()
+    setup.init(str(package), now=NOW, harnesses=names, user=True, import_sessions=False)
+    assert mine.read_text() == '{"theme": "dark"} // mine\n' and noted(package) == []
 
 
 def test_user_hooks_go_into_the_person_s_settings(repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
