@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from projectmem_gate import targets
 from projectmem_gate.words import is_static
 
 TYPE_CHECKING = False
@@ -37,8 +36,10 @@ def written(built: Built, operands: list[str], flags: list[str]) -> list[str] | 
     if built.name in _PLAIN and is_static(target) and into:
         out += [_name(built, f"{target.rstrip('/')}/{base}") for s in sources if (base := _base(s))]
     if built.name == "mv" or "--remove-source-files" in flags:
+        from projectmem_gate.targets import below
+
         moved = [_name(built, s) for s in sources]
-        out = moved + [p for name in moved if "*" not in name and (p := targets.below(name))] + out
+        out = moved + [p for name in moved if "*" not in name and (p := below(name))] + out
     return list(dict.fromkeys(out))
 
 
@@ -55,5 +56,7 @@ def _base(word: str) -> str:
 
 def _name(built: Built, word: str) -> str:
     if not is_static(word) or not word:
-        return next(iter(targets.named(word, built.command, built.roots, built.cwd)), SOMETHING)
+        from projectmem_gate.targets import named
+
+        return next(iter(named(word, built.command, built.roots, built.cwd)), SOMETHING)
     return (word[2:] or ".") if word.startswith("//") else built.roots.name(word, built.cwd)

@@ -14,7 +14,7 @@ Looking (ls, grep, git status) and verifying (tests, linters, type checkers) men
 
 from __future__ import annotations
 
-from projectmem_gate import copies, moves, snippets, targets, tasks
+from projectmem_gate import copies, moves, snippets, tasks
 from projectmem_gate.lines import names
 from projectmem_gate.programs import PURE, TRIVIAL, is_pure, program
 from projectmem_gate.words import is_static, shown
@@ -23,6 +23,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from projectmem_gate.commands import Built
     from projectmem_gate.paths import Roots
+    from projectmem_gate.scope import Command
 
 Effects = tuple[tuple[str, str], ...]
 Pairs = list[tuple[str, str]]
@@ -121,7 +122,7 @@ def of(built: Built, roots: Roots, written: str) -> Effects:
     for _, target in command.writes:
         out += file_edit(roots.name(target, command.cwd)) if is_static(target) else [("edit", "")]
         if not is_static(target):
-            out += [("edit", p) for p in targets.named(target, command, roots, command.cwd)]
+            out += [("edit", p) for p in _named(target, command, roots, command.cwd)]
     if written and is_static(written):
         out += file_edit(written)
     if built.name and not _asks_for_help(built):
@@ -129,6 +130,27 @@ def of(built: Built, roots: Roots, written: str) -> Effects:
         if ("edit", "") in out:
             out += [("edit", p) for p in command.among]
     return tuple(dict.fromkeys(out))[:32]
+
+
+# Of what is seldom asked the module is loaded late: every hook process would pay for it.
+
+
+def _named(word: str, command: Command, roots: Roots, cwd: str) -> list[str]:
+    from projectmem_gate.targets import named
+
+    return named(word, command, roots, cwd)
+
+
+def _below(path: str) -> str:
+    from projectmem_gate.targets import below
+
+    return below(path)
+
+
+def _listed(argv: list[str], roots: Roots, cwd: str) -> tuple[str, ...]:
+    from projectmem_gate.targets import listed
+
+    return listed(argv, roots, cwd)
 
 
 def file_edit(path: str) -> Pairs:
@@ -159,12 +181,12 @@ def _program(built: Built, roots: Roots) -> Pairs:
         far = name == "rsync" and operands and copies.is_elsewhere(operands[-1])
         return [("remote", name)] if far else [e for p in files for e in file_edit(p)]
     if name in _FILE_TOOLS:
-        below = [("edit", p) for path in built.paths if (p := targets.below(path))] if _all_below(name, flags) else []
+        below = [("edit", p) for path in built.paths if (p := _below(path))] if _all_below(name, flags) else []
         return [*_files(built), *below]
     if name in ("sed", "perl") and any(_in_place(name, f) for f in flags):
         return _files(built)
     if name == "find" and "-delete" in built.command.argv:
-        return [("edit", ""), *[("edit", p) for p in targets.listed(built.command.argv, roots, built.cwd)]]
+        return [("edit", ""), *[("edit", p) for p in _listed(built.command.argv, roots, built.cwd)]]
     if name == "dd":
         return [e for w in built.command.argv if w[:3] == "of=" and is_static(w) for e in file_edit(built.seen(w[3:]))]
     if name in ("tar", "unzip", "7z") and (unpacked := _unpacked(built, name)) is not None:
@@ -195,7 +217,7 @@ def _files(built: Built) -> Pairs:
     words = [w for w in [*built.args.operands, *(built.args.tail or [])] if not is_static(w)]
     if words or not out:
         out.append(("edit", ""))
-    return out + [("edit", p) for w in words for p in targets.named(w, built.command, built.roots, built.cwd)]
+    return out + [("edit", p) for w in words for p in _named(w, built.command, built.roots, built.cwd)]
 
 
 _KEEPS = names("--clearCache --clear-cache --cache-clear --no-cache --clear")  # what was kept of earlier runs is thrown away
@@ -225,9 +247,7 @@ def _cmdlet(built: Built, name: str, operands: list[str]) -> Pairs:
     """What a command of PowerShell that handles files writes."""
     places = operands[1:2] if name == "copy-item" else operands[:2] if name in ("move-item", "rename-item") else operands[:1]
     given = [v for o, v in built.args.options if o in ("-literalpath", "-filepath") and v]
-    return [("edit", p) for w in places + given for p in targets.named(w, built.command, built.roots, built.cwd)] or [
-        ("edit", "")
-    ]
+    return [("edit", p) for w in places + given for p in _named(w, built.command, built.roots, built.cwd)] or [("edit", "")]
 
 
 def _git(built: Built, roots: Roots, sub: str, operands: list[str], flags: list[str]) -> Pairs:
@@ -242,7 +262,7 @@ def _git(built: Built, roots: Roots, sub: str, operands: list[str], flags: list[
     if sub in ("rm", "mv"):
         plain = all(map(is_static, operands))
         moved = moves.effects(roots, built.cwd, operands, flags) if sub == "mv" and plain else []
-        named = [p for w in [*operands, *(tail or [])] for p in targets.named(w, built.command, roots, built.cwd)]
+        named = [p for w in [*operands, *(tail or [])] for p in _named(w, built.command, roots, built.cwd)]
         return [*[("edit", p) for p in dict.fromkeys([*built.paths, *named])], ("git", sub), *moved]
     if sub == "apply":
         return [] if "--check" in flags or "--stat" in flags else [("checkout", "")]
@@ -365,7 +385,7 @@ def _rewritten(built: Built, operands: list[str]) -> Pairs:
         if built.name in ("biome", "dprint", "taplo", "ruff") and operands[:1] and operands[0] in _VERBS
         else operands
     )
-    found = [p for w in words if w != "." for p in targets.named(w, built.command, built.roots, built.cwd)]
+    found = [p for w in words if w != "." for p in _named(w, built.command, built.roots, built.cwd)]
     if not found and built.cwd not in (".", "") and built.cwd[:1] != "?":
         found = [built.cwd]
     known = found and all(map(is_static, words)) and words != ["."]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from projectmem_gate import targets, wrappers
+from projectmem_gate import wrappers
 from projectmem_gate.redirects import NONE
 from projectmem_gate.scope import Command
 from projectmem_gate.words import is_static, shown
@@ -103,14 +103,14 @@ def _nested(
         inner.inside = (*inner.inside, "xargs")
         command(walk, fed, {}, inner, stdin, writes)
         source = walk.commands[int(stdin[1])] if stdin[0] == "pipe" else None
-        _given(walk, before, targets.listed(source.argv, walk.roots, source.cwd) if source and not scope.remote else ())
+        _given(walk, before, source, scope)
     else:
         for run in wrappers.find_commands(argv):
             found = scope.copy()
             found.depth, found.inside = scope.depth + 1, (*scope.inside, "find")
             at = len(walk.commands)
             command(walk, run, {}, found, NONE, [])
-            _given(walk, at, targets.listed(argv, walk.roots, scope.cwd) if not scope.remote else ())
+            _given(walk, at, Command(argv, env, scope, under, ()), scope)
             walk.join(";")
         return False
     for item in walk.commands[before:]:
@@ -119,9 +119,14 @@ def _nested(
     return len(walk.commands) > before
 
 
-def _given(walk: Walk, since: int, patterns: tuple[str, ...]) -> None:
+def _given(walk: Walk, since: int, source: Command | None, scope: Scope) -> None:
+    """Note where the files lie that a list hands to the commands since."""
+    if source is None or scope.remote:
+        return
+    from projectmem_gate.targets import listed
+
     for item in walk.commands[since:]:
-        item.among = patterns
+        item.among = listed(source.argv, walk.roots, source.cwd)
 
 
 def _move(walk: Walk, argv: list[str], scope: Scope) -> None:
