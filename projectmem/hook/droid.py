@@ -3,6 +3,7 @@
 - A call that fails fires no event after it at all; the transcript has its result. It is read before each call and at the end of
   a turn, and also gives calls their ids, which no event has.
 - Text given before a call is not delivered; `PostToolUse` delivers. `ask` lets the call run where nobody can be asked.
+- An MCP tool is called `SERVER___TOOL`.
 - Parallel calls with the same input cannot be told apart before they end: the refusal of one has the other's id.
 - `fireAndForget` ends at once, without an exit code; how the command ends is nowhere. Its subagents (`Task`) want an account and
   a daemon: they were not run.
@@ -56,6 +57,7 @@ def parse(event: str, raw: Any) -> Payload:
         return payload
     call = call_of(payload, HARNESS, raw.get("tool_name"), raw.get("tool_input"), "")
     asked = (call["tool"], call["input"])
+    call["tool"] = named(call["tool"])
     open_ids = [id for id, use in uses.items() if id not in results and (use.get("name"), use.get("input")) == asked]
     if len(open_ids) == 1 or (open_ids and event == PRE):
         call["call"] = open_ids[-1]
@@ -96,7 +98,13 @@ def _transcript(payload: Payload) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _failed(payload: Payload, use: Mapping[str, Any], result: Mapping[str, Any], id: str) -> Call:
-    return told(call_of(payload, HARNESS, use.get("name"), use.get("input"), id), result)
+    return told(call_of(payload, HARNESS, named(use.get("name")), use.get("input"), id), result)
+
+
+def named(tool: Any) -> Any:
+    """A server's tool, `SERVER___TOOL` here, as other harnesses call it, so that it is one action in all of them."""
+    server, joint, name = tool.partition("___") if isinstance(tool, str) else ("", "", "")
+    return f"mcp__{server}__{name}" if server and joint and name else tool
 
 
 def told(call: Call, result: Mapping[str, Any]) -> Call:

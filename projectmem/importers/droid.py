@@ -36,5 +36,5 @@ def read_calls(path: Path, counts: Counts) -> Iterator[Call]:
             elif kind == "tool_result" and text_of(block, "tool_use_id") in asked:
                 id = text_of(block, "tool_use_id")
                 use, began, model = asked.pop(id)
-                call = call_of(payload_of(session, cwd, model), droid.HARNESS, use["name"], use.get("input"), id)
+                call = call_of(payload_of(session, cwd, model), droid.HARNESS, droid.named(use["name"]), use.get("input"), id)
                 yield {**ended(droid.told(call, block), at, began), "unnamed": True}

@@ -329,3 +329,20 @@ def test_every_adapter_is_registered_under_its_own_name() -> None:
     """The name in the command is the module's."""
     assert {"claude-code", *NAMES} <= set(ADAPTERS)
     assert all(ADAPTERS[name] == MODULES[name].__name__.rpartition(".")[2] for name in NAMES)
+
+
+@pytest.mark.parametrize(("given", "known"), [
+    ("shop___deploy", "mcp__shop__deploy"), ("my_shop___de_ploy", "mcp__my_shop__de_ploy"), ("Execute", "Execute"),
+    ("___x", "___x"), ("x___", "x___"), ("a__b", "a__b"),
+])  # fmt: skip
+def test_droid_s_name_of_a_server_s_tool_is_everybody_s(tmp_path: Path, given: str, known: str) -> None:
+    """Before a call, after it, and where only the transcript tells that it failed; there it stands as Droid calls it."""
+    uses = [{"type": "tool_use", "id": id, "name": given, "input": {"n": n}} for n, id in enumerate(("one", "two"))]
+    failed = {"type": "tool_result", "tool_use_id": "one", "is_error": True, "content": "Error: no"}
+    transcript = tmp_path / "t.jsonl"
+    transcript.write_text("".join(json.dumps({"message": {"content": [block]}}) + "\n" for block in (uses[0], failed, uses[1])))
+    base = {"session_id": "s", "cwd": "/w", "transcript_path": str(transcript), "tool_name": given, "tool_input": {"n": 1}}
+    before = droid.parse("PreToolUse", base)
+    assert [(c["tool"], c["call"]) for c in (*before.ended, *before.calls)] == [(known, "one"), (known, "two")]
+    after = droid.parse("PostToolUse", {**base, "tool_response": "fine"})
+    assert [c["tool"] for c in after.calls] == [known, known]
