@@ -32,68 +32,40 @@ def path_of(snapshot: str) -> str:
 
 
 def claim(snapshot: str, session: str, names: Iterable[str], now: int, wait_ms: int) -> list[str]:
-    """Those of the names that nobody else has claimed for the session within CLAIM_US before `now` (us).
+    """Those of the names that nobody else has claimed for the session within CLAIM_US before `now` (us). With 0 for `now` they
+    are given back: what they were for was not done.
 
     Raises SnapshotBusy where others held the file for `wait_ms`, ProjectionError where it cannot be written.
     """
-    with _Slots(snapshot, wait_ms) as slots:
-        return [name for name in names if slots.put(session, name, now)]
-
-
-def release(snapshot: str, session: str, names: Iterable[str], wait_ms: int) -> None:
-    """Give claims back: what they were for was not done. Raises as `claim`."""
-    with _Slots(snapshot, wait_ms) as slots:
-        for name in names:
-            slots.put(session, name, 0)
-
-
-class _Slots:
-    """The file, open and locked."""
-
-    def __init__(self, snapshot: str, wait_ms: int) -> None:
-        self.path, self.wait_ms, self.fd = path_of(snapshot), wait_ms, -1
-
-    def __enter__(self) -> _Slots:
-        try:
-            self.fd = os.open(self.path, FLAGS, 0o600)
-            if not files.grip(self.fd, self.wait_ms):
-                raise SnapshotBusy(f"the claims in {self.path} are locked by another process: try again")
-        except BaseException as error:
-            self._close()
-            if isinstance(error, OSError):
-                raise ProjectionError(f"the claims in {self.path} cannot be used: {error.strerror or error}") from error
-            raise
-        return self
-
-    def __exit__(self, type: object, error: BaseException | None, trace: object) -> None:
-        self._close()
-        if isinstance(error, OSError):
-            raise ProjectionError(f"the claims in {self.path} cannot be used: {error.strerror or error}") from error
-
-    def _close(self) -> None:
-        if self.fd >= 0:
-            fd, self.fd = self.fd, -1
+    path, fd = path_of(snapshot), -1
+    try:
+        fd = os.open(path, FLAGS, 0o600)
+        if not files.grip(fd, wait_ms):
+            raise SnapshotBusy(f"the claims in {path} are locked by another process: try again")
+        return [name for name in names if _put(fd, session, name, now)]
+    except OSError as error:
+        raise ProjectionError(f"the claims in {path} cannot be used: {error.strerror or error}") from error
+    finally:
+        if fd >= 0:
             files.unlock(fd)
 
-    def put(self, session: str, name: str, now: int) -> bool:
-        """Put `now` into the claim's slot, unless another's stands there; 0 ends whosever it is. Raises OSError."""
-        mark = sha256(f"{session}\0{name}".encode("utf-8", "surrogatepass")).digest()[:HASH]
-        start = int.from_bytes(mark[:2], "big") % SETS * SLOT * WAYS
-        os.lseek(self.fd, start, os.SEEK_SET)
-        found = os.read(self.fd, SLOT * WAYS).ljust(SLOT * WAYS, b"\0")
-        chosen, oldest = 0, -1
-        for at in range(0, len(found), SLOT):
-            when = int.from_bytes(found[at + HASH : at + SLOT], "big")
-            if found[at : at + HASH] == mark:
-                if now and when >= now - CLAIM_US:
-                    return False
-                chosen = at
-                break
-            if oldest < 0 or when < oldest:
-                chosen, oldest = at, when
-        else:
-            if not now:
-                return False
-        os.lseek(self.fd, start + chosen, os.SEEK_SET)
-        files.write_all(self.fd, mark + now.to_bytes(TIME, "big"))
-        return True
+
+def _put(fd: int, session: str, name: str, now: int) -> bool:
+    """Put `now` into the claim's slot, unless another's stands there; 0 ends whosever it is. Raises OSError."""
+    mark = sha256(f"{session}\0{name}".encode("utf-8", "surrogatepass")).digest()[:HASH]
+    start = int.from_bytes(mark[:2], "big") % SETS * SLOT * WAYS
+    os.lseek(fd, start, os.SEEK_SET)
+    found = os.read(fd, SLOT * WAYS).ljust(SLOT * WAYS, b"\0")
+    times = [int.from_bytes(found[at + HASH : at + SLOT], "big") for at in range(0, SLOT * WAYS, SLOT)]
+    marks = [found[at : at + HASH] for at in range(0, SLOT * WAYS, SLOT)]
+    if mark in marks:
+        slot = marks.index(mark)
+        if now and times[slot] >= now - CLAIM_US:
+            return False
+    elif now:
+        slot = times.index(min(times))
+    else:
+        return False
+    os.lseek(fd, start + slot * SLOT, os.SEEK_SET)
+    files.write_all(fd, mark + now.to_bytes(TIME, "big"))
+    return True

@@ -213,7 +213,7 @@ class SnapshotFile:
 
     def release(self, session: str, names: Iterable[str]) -> None:
         """Give claims back: what they were for was not done."""
-        claims.release(self.path, session, names, self._busy_ms)
+        claims.claim(self.path, session, names, 0, self._busy_ms)
 
     def exclusive(self) -> Exclusive:
         """While in this context nobody else can write; it yields the notes that a rebuild should carry over."""

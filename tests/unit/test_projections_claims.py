@@ -30,7 +30,7 @@ def test_the_first_has_it_until_it_is_old_or_given_back(tmp_path: Path) -> None:
     assert _claimed(path, "s", ["a", "b", "c"], LATER) == ["c"]
     assert _claimed(path, "t", ["a"]) == ["a"]
     assert _claimed(path, "s", ["a"], LATER + 1) == ["a"]
-    claims.release(path, "s", ["a", "never"], WAIT_MS)
+    claims.claim(path, "s", ["a", "never"], 0, WAIT_MS)
     assert _claimed(path, "s", ["a", "never"]) == ["a", "never"]
     assert _claimed(path, "sa", [""]) == [""], "no other way to say (s, a)"
     assert os.stat(claims.path_of(path)).st_mode & 0o777 == 0o600 or sys.platform == "win32"
