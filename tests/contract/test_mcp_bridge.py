@@ -18,6 +18,7 @@ from mcp import Client, StdioServerParameters
 from mcp.shared.exceptions import MCPError
 
 from projectmem.setup import wrapping
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.slow
 SERVER = Path(__file__).with_name("http_server.py")
@@ -42,7 +43,7 @@ class Web:
         """Start the server and wait until it answers."""
         env = {**self.env, "PROXIED_CALLS": str(self.calls), "PROXIED_HEADERS": str(self.headers)}
         self.server = subprocess.Popen([sys.executable, str(SERVER), kind, str(self.port), token], env=env)
-        end = time.monotonic() + 60
+        end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
             with socket.socket() as probe:
                 if probe.connect_ex(("127.0.0.1", self.port)) == 0:
@@ -258,7 +259,7 @@ def test_a_call_that_is_still_running_when_the_client_leaves_is_waited_for(web: 
     while not web.reached():
         time.sleep(0.02)
     gate.touch()
-    out, errors = proxy.communicate(timeout=60)
+    out, errors = proxy.communicate(timeout=PATIENCE)
     assert proxy.returncode == 0 and errors == ""
     answers = {m["id"]: m for m in map(json.loads, out.splitlines()) if "id" in m}
     assert answers["two"]["result"]["content"][0]["text"] == "waited"
