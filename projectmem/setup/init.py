@@ -135,8 +135,8 @@ def init(
                 _register(place, report, name, path, user=user, http=http)
     lonely = [harness.title for name, harness in chosen if name in HERE_ONLY]
     if lonely and not user and below(place, start):
-        where = f"hooks are in {place.root} and here, and for other folders run `projectmem init` there, or once with --user"
-        report.warnings.append(f"looked for only where they are started: hooks of {', '.join(lonely)}. So their {where}")
+        where = f"so they are in {place.root} and here. For other folders run `projectmem init` there, or once with --user"
+        report.warnings.append(f"hooks of {', '.join(lonely)} are looked for only where the program is started, {where}")
     if import_sessions:
         found = sessions(place, [name for name, _ in chosen])
         report.counts = backfill(place, now=now, progress=progress, sources=found)

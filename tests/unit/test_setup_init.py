@@ -127,7 +127,7 @@ def test_a_harness_that_looks_only_where_it_is_started_has_hooks_there_too(repo:
     changed = {path for path, _, _ in setup.changes(str(package), harnesses=names)}
     assert changed == {mine, package / ".pi" / "extensions" / "projectmem.ts"}
     report = setup.init(str(package), now=NOW, harnesses=names, import_sessions=False)
-    assert any("only where they are started" in text for text in report.warnings)
+    assert any("only where the program is started" in text for text in report.warnings)
     assert setup.changes(str(package), harnesses=names) == []
     assert noted(package) == [] and noted(repo) == []
     assert not (package / ".claude").exists() and not (package / ".codex").exists()
