@@ -19,12 +19,22 @@ _CONFIG: dict[str, Any] = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
 }
-# Failures of the keys that newer events, or newer erasures, have to do with are judged anew; the rest stand as built.
-_FAILURES_BEGIN = """
+# Failures of the keys that newer events, or newer erasures, have to do with are judged anew; the rest stand as built. Only what
+# ever failed has a history to look at, and it is fetched once: the generation has an entry for every call.
+_CONCERNED = """
 CREATE TABLE n.concerned AS
     SELECT key FROM n.entries UNION SELECT key FROM g.entries WHERE id IN (SELECT erased FROM n.erasures);
 CREATE SCHEMA k;
-CREATE VIEW k.entries AS SELECT * FROM main.entries WHERE key IN (SELECT key FROM n.concerned);
+"""
+_EVER_FAILED = """
+SELECT key FROM n.concerned WHERE key IN (SELECT key FROM g.failures UNION ALL SELECT key FROM n.entries WHERE t = 'fail')
+"""
+_HISTORIES = """
+CREATE TABLE k.entries AS SELECT * FROM (
+    SELECT * FROM g.entries WHERE key IN (SELECT unnest($1)) UNION ALL SELECT * FROM n.entries WHERE key IN (SELECT unnest($1))
+) WHERE id NOT IN (SELECT erased FROM main.erasures)
+"""
+_FAILURES_BEGIN = """
 SET schema = 'k';
 CREATE TABLE failures AS
 """
@@ -105,6 +115,9 @@ def overlay(path: str, events: list[dict[str, Any]]) -> duckdb.DuckDBPyConnectio
                 con.execute(f"CREATE VIEW {table} AS SELECT * FROM {both} WHERE NOT {gone}")  # noqa: S608
         for table in ("integrity", "generation", "cursors"):
             con.execute(f"CREATE VIEW {table} AS SELECT * FROM g.{table}")  # noqa: S608
+        con.execute(_CONCERNED)
+        failed = [key for (key,) in con.execute(_EVER_FAILED).fetchall()]
+        con.execute(f"{_HISTORIES} LIMIT {0 if not failed else 2**53}", [failed])
         con.execute(_FAILURES_BEGIN + sql("failures.sql"))
         con.execute(_FAILURES_END)
         _utilities(con)

@@ -58,6 +58,21 @@ def test_an_answer_is_right_after_every_append_and_equals_a_rebuild(home: str) -
     assert dump(home) == live
 
 
+def test_only_what_ever_failed_has_its_history_fetched(home: str) -> None:
+    """A success of something that never failed is most of what happens: the entries of a long log need not be looked through."""
+    write(home, action(1, "failed", 1), action(1, "ok", 2), *(action(2, "ok", n) for n in range(3, 9)))
+    generations.build(home)
+    for what, outcome, fetched in ((2, "ok", 0), (1, "ok", 3), (2, "failed", 8)):
+        write(home, action(what, outcome, 20 + fetched))
+        with generations.open_current(home) as s:
+            assert s.attached
+            assert s.query("SELECT count(*) AS n FROM k.entries")[0]["n"] == fetched, (what, outcome)
+            live = s.canonical_dump()
+        generations.discard(home, all=True)
+        assert dump(home) == live
+        generations.build(home)
+
+
 def rebuild_pointer(home: str) -> bytes:
     rebuild(home)
     return folder(home).joinpath("CURRENT").read_bytes()
