@@ -108,6 +108,11 @@ def main() -> list[str]:
         def fields(command: str, n: int, **more: Any) -> bytes:
             return project.payload("PreToolUse", f"s{n}", **project.call(command, f"c{n}{command[:4]}"), **more)
 
+        def anew(n: int) -> bytes:
+            call = project.call("npm run build", f"a{n}")
+            call["tool_input"] = {**call["tool_input"], "description": f"once more, {n}"}
+            return project.payload("PreToolUse", f"a{n}", **call)
+
         def failure(n: int) -> bytes:
             call = project.call("make all", f"f{n}")
             return project.payload("PostToolUseFailure", "bench", **call, error=ERROR, is_interrupt=False, duration_ms=50)
@@ -119,6 +124,7 @@ def main() -> list[str]:
         kinds: dict[str, tuple[str, Callable[[int], bytes]]] = {
             "pre, no candidate": ("PreToolUse", lambda n: fields("git log --oneline -5", n)),
             "pre, candidate": ("PreToolUse", lambda n: fields("npm run build", n)),
+            "pre, in other words": ("PreToolUse", anew),  # an input that the server has not parsed before
             "batch, one success": ("PostToolBatch", batch),
             "failure": ("PostToolUseFailure", failure),
         }
@@ -133,7 +139,8 @@ def main() -> list[str]:
                     status, said = server.post(event, body)
                     took.append((time.perf_counter() - begun) * 1000)
                     spent.append(_spent(server.process.pid) - before)
-                    if status != (200 if name == "pre, candidate" else 204) or bool(said) != (status == 200):
+                    speaks = name in ("pre, candidate", "pre, in other words")
+                    if status != (200 if speaks else 204) or bool(said) != (status == 200):
                         raise SystemExit(f"{name}: {status} {json.dumps(said.decode()[:200])}")
                 cost, wall = sorted(spent), sorted(took)
                 lines.append(_shown(name, cost, wall, floor))
