@@ -160,11 +160,14 @@ def fits(one: Ranked) -> bool:
     platform only where it is sure.
     """
     near = one.candidate.features
+    return may_fit(near) and (near.get("platforms", 0) >= 0 or one.evidence - one.floor >= SURE)
+
+
+def may_fit(near: Mapping[str, int]) -> bool:
+    """The same by its features alone, whatever the platform."""
     if near.get("languages", 0) < 0 or near.get("other_code", 0) or near.get("path_other", 0) or near.get("only_ran", 0):
         return False
-    if near.get("run_other", 0) >= OTHER_RUN or near.get("other_cause", 0):
-        return False
-    return near.get("platforms", 0) >= 0 or one.evidence - one.floor >= SURE
+    return near.get("run_other", 0) < OTHER_RUN and not near.get("other_cause", 0)
 
 
 def bucket(f: Features) -> str:

@@ -33,12 +33,13 @@ class Words:
 
 
 def compare(query: Words, document: Words) -> dict[str, int]:
-    """`unmatched`, `uncovered` and `reverse`, see `evidence.VECTORED`; in ten-thousandths."""
+    """`unmatched`, `uncovered`, `heaviest` and `reverse`, see `evidence`; in ten-thousandths."""
     if not len(query.weights) or not len(document.weights):
-        return {"unmatched": UNIT, "uncovered": UNIT, "reverse": 0}
+        return {"unmatched": UNIT, "uncovered": UNIT, "heaviest": 0, "reverse": 0}
     near = np.clip(query.vectors @ document.vectors.T, 0, 1)
     missing = query.weights * (1 - near.max(axis=1))
     unmatched, uncovered = float(missing.max()) / HEAVY, float(missing.sum() / query.weights.sum())
     reverse = float((document.weights * near.max(axis=0)).sum() / document.weights.sum())
     found = {"unmatched": unmatched, "uncovered": uncovered, "reverse": reverse}
+    found["heaviest"] = float(query.weights.max()) / HEAVY
     return {name: max(0, min(UNIT, round(UNIT * value))) for name, value in found.items()}

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 LEXICAL = "lexical"
-SCHEMA = 1
+SCHEMA = 2  # of features and scores: a difference means that models are refused and stores are measured again
 BASE_COUNT = 300
 BACKGROUND_PERCENT = 75  # of the background questions' best scores, this percentile stands for the store
 RISE_MAX = 4_000  # thousandths of a logit that a store may raise its floor by

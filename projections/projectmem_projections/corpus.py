@@ -13,7 +13,7 @@ import struct
 
 from projectmem_logs.fastjson import loads
 
-from projectmem_projections import glosses, lexical, lookups, published
+from projectmem_projections import calibration, glosses, lexical, lookups, published
 from projectmem_projections.documents import TYPES, Document
 from projectmem_projections.errors import ProjectionError
 from projectmem_projections.scope import Scope
@@ -56,7 +56,7 @@ _FIELDS = (
 )
 
 
-WORDS = f"{lexical.REVISION}/{glosses.REVISION}"  # what the postings were made with
+WORDS = f"{lexical.REVISION}/{glosses.REVISION}/{calibration.SCHEMA}"  # what the postings and the background were made with
 
 
 class CorpusError(ProjectionError):

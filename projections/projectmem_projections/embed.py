@@ -157,3 +157,26 @@ def _fold(text: str) -> str:
     if text.isascii():
         return text
     return "".join(c for c in unicodedata.normalize("NFD", text) if unicodedata.category(c) != "Mn")
+
+
+def small(embedder: Embedder) -> bytes:
+    """`data/words-32.bin`, see `nearness`: the table's pieces of up to 20 ASCII characters in their first 32 directions.
+
+    Directions are ordered by what they explain (the table was made so), and each vector is stretched to the length that it has
+    in all 256, since its length is the word's weight.
+    """
+    records = []
+    for word, number in embedder._ids.items():
+        name = word.encode("ascii", "replace")
+        if len(name) > 20 or not word.isascii():
+            continue
+        whole = embedder._vectors[number].astype(np.float64) * float(embedder._scales[number])
+        part = whole[:32]
+        length, short = float(np.sqrt((whole * whole).sum())), float(np.sqrt((part * part).sum()))
+        if not short:
+            continue
+        part = part * (length / short)
+        step = max(1, int(np.ceil(float(np.abs(part).max()) * 1_000_000 / 127)))  # in millionths
+        values = np.clip(np.rint(part * 1_000_000 / step), -127, 127).astype(np.int8)
+        records.append(name.ljust(20, b"\0") + values.tobytes() + min(65_535, step).to_bytes(2, "little"))
+    return b"".join(sorted(records))

@@ -7,7 +7,9 @@ Every feature is an integer in ten-thousandths, 0 .. UNIT, so that all machines 
 
 from __future__ import annotations
 
-from projectmem_projections import lexical, structure
+from math import isqrt
+
+from projectmem_projections import lexical, messages, structure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,9 +18,10 @@ if TYPE_CHECKING:
     from projectmem_projections.structure import Structure
 
 UNIT = lexical.UNIT
+LINES_MAX = 20  # of an error message that is asked about
 WORDS_MAX = 32  # a query of so many different words counts as long
 
-# Without vectors; `unmatched`, `uncovered` and `reverse` come from `alignment`.
+# Those of both. `unmatched`, `uncovered`, `unlike`, `heaviest` and `reverse` come from `nearness`, with vectors from `alignment`.
 #   lexical, rarity      BM25 over the query's own weight; how rare the rarest shared word is
 #   cover                share of the weight of the query's words that the document has
 #   length               number of different words of the query, on a logarithmic scale
@@ -30,6 +33,11 @@ WORDS_MAX = 32  # a query of so many different words counts as long
 #   path_same, path_other   the query is a path: the document names that file, or a folder that holds it; it does not
 #   run_other            the query is a command: how far the document's command is from it, UNIT for another one or none
 #   apart                how much nearer it is than the mean of its AFTER-th to UPTO-th neighbour, see `apart`
+#   clear                the same in standard deviations of these neighbours
+#   other_message        both quote an error: how much of each message the other has not, see `messages`
+#   general              nothing in the query looks like a name of something: no code, path, option, number or identifier
+#   heaviest             weight of the query's heaviest word in language as such, whatever the store holds
+#   unlike               share of the query's weight that nothing in the document is near to, where heavy words count more
 #   is_error, told_error the query is an error message; share of its words that the document has, without values and paths
 #                        and without those of the command that the document says failed
 WORDY = (
@@ -47,6 +55,10 @@ WORDY = (
     "is_error",
     "told_error",
     "apart",
+    "other_message",
+    "general",
+    "heaviest",
+    "unlike",
 )
 # With them (the cosine itself counts through `apart`: fitted beside it, its weight was negative)
 #   unmatched   the query's heaviest word that has nothing near it in the document: its weight times its distance
@@ -66,15 +78,21 @@ VECTORED = (
     "told_error",
     "uncovered",
     "apart",
+    "clear",
+    "rarity",
+    "other_message",
+    "general",
+    "heaviest",
 )
 AFTER, UPTO = 5, 23  # the neighbours that `apart` compares with: not the nearest, which may tell of the same thing
+CLEAR, SPREAD = 10, 200  # so many standard deviations count as UNIT; added to each, that few neighbours make no giant
 USUAL = {True: 1_500, False: 0}  # similarity of a neighbour that a small store does not have; with vectors, by words alone
 
 
 class Asked:
     """A query, looked at once: its structure, its weighted words, and its message without volatile parts."""
 
-    __slots__ = ("canonical", "length", "message", "structure", "words")
+    __slots__ = ("canonical", "general", "lasting", "length", "message", "quoted", "structure", "words")
 
     def __init__(self, text: str, words: lexical.Query) -> None:
         self.words = words
@@ -83,17 +101,21 @@ class Asked:
         self.canonical = structure.of(_canonical(text)) if self.structure.kind == "command" else None
         self.message = frozenset(lexical.tokens(structure.skeleton(text)))
         self.length = _log_share(len(words.weights))
+        self.quoted = messages.Message(text, self.structure)
+        self.lasting = lasting(text, self.structure)
+        self.general = not any(map(_is_name, self.lasting.split()))
 
 
 def features(asked: Asked, text: str, searched: str, score: int, rarity: int, cover: int) -> dict[str, int]:
-    """The features of WORDY but `apart`, and `structure.compatibility`, for one document.
+    """The features of WORDY but those of other modules and of `apart`, and `structure.compatibility`, for one document.
 
     text      as it was recorded;  searched: with what it means in words;  score, rarity, cover: of `lexical.Query.finish`
     """
     table = frozenset(lexical.tokens(searched))
     out = dict.fromkeys((*WORDY, "other_code", "only_ran", "other_cause"), 0)
-    out.update(lexical=score, rarity=rarity, cover=cover, length=asked.length)
+    out.update(lexical=score, rarity=rarity, cover=cover, length=asked.length, general=UNIT if asked.general else 0)
     told = structure.of(text)
+    out["other_message"] = asked.quoted.other(text, told)
     _structural(asked, told, table, out)
     out.update(structure.compatibility(asked.structure, told))
     return out
@@ -118,6 +140,26 @@ def _structural(asked: Asked, document: Structure, table: frozenset[str], out: d
         out["other_cause"] = UNIT if _other_cause(asked, document) else 0
         message = asked.message - frozenset(lexical.tokens(document.ran)) or asked.message
         out["told_error"] = UNIT * sum(token in table for token in message) // len(message) if message else 0
+
+
+def lasting(query: str, found: Structure | None = None) -> str:
+    """An error message without what differs from run to run, as signatures are recorded: that no document has it says nothing."""
+    if (found or structure.of(query)).kind != "error":
+        return query
+    import re
+
+    from projectmem_gate import signature
+
+    return re.sub(r"<[a-z]+>", " ", "\n".join(signature.normal(line) for line in query.splitlines()[:LINES_MAX])).strip() or query
+
+
+def _is_name(word: str) -> bool:
+    """Whether a word names a thing rather than says something: it has a digit, a mark or a capital inside."""
+    word = word.strip(".,:;?!()'\"`")
+    inside = word[1:]
+    if len(word) < 2 or (word.isalpha() and word.islower()):
+        return False
+    return any(c in "_./@-" or c.isdigit() or c.isupper() for c in inside) or word[0].isdigit()
 
 
 def _canonical(command: str) -> str:
@@ -166,8 +208,8 @@ def _letters(options: frozenset[str]) -> frozenset[str]:
     return frozenset(o[0] for o in options)
 
 
-def apart(found: Sequence[tuple[int, str]], positions: int, vectors: bool) -> list[int]:
-    """How far each of the first `positions` documents stands out, 0 .. UNIT.
+def apart(found: Sequence[tuple[int, str]], positions: int, vectors: bool) -> list[tuple[int, int]]:
+    """How far each of the first `positions` documents stands out: (`apart`, `clear`), 0 .. UNIT.
 
     found    (similarity, text) of all that were found, nearest first;  vectors: whether cosines are in the similarities
     Documents that say about the same count once: a failure that happened often is no crowd.
@@ -178,10 +220,13 @@ def apart(found: Sequence[tuple[int, str]], positions: int, vectors: bool) -> li
     for group, (similarity, _) in zip(groups, found, strict=True):
         first.setdefault(group, similarity)
     out = []
+    count = UPTO - AFTER
     for group, (similarity, _) in zip(groups[:positions], found, strict=False):
         others = [near for other, near in first.items() if other != group][AFTER:UPTO]
-        level = (sum(others) + (UPTO - AFTER - len(others)) * USUAL[vectors]) // (UPTO - AFTER)
-        out.append(max(0, min(UNIT, similarity - level)))
+        others += [USUAL[vectors]] * (count - len(others))
+        above = similarity - sum(others) // count
+        spread = isqrt(count * sum(o * o for o in others) - sum(others) ** 2) // count
+        out.append((max(0, min(UNIT, above)), max(0, min(UNIT, above * UNIT // (CLEAR * (spread + SPREAD))))))
     return out
 
 

@@ -10,7 +10,7 @@ import os
 
 from projectmem_gate.model import Value
 
-from projectmem_projections import calibrations, evidence, lexical, published
+from projectmem_projections import calibrations, evidence, lexical, nearness, published
 from projectmem_projections import corpus as corpora
 from projectmem_projections.calibration import BASE_COUNT
 from projectmem_projections.corpus import Corpus, CorpusError
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 UNIT = lexical.UNIT
 POOL = 50  # candidates taken from each search
 FEATURED = 8  # of them, so many of the nearest are looked at closely; the rest is never shown
+COMPARED = 4  # of these, so many are compared word by word where there are no vectors: about 0.3 ms each
 COSINE_SHARE = 70  # per cent of the cosine in the similarity, the rest is cover (measured for the static table)
 BYTES_MAX = 16_000_000  # of log that is folded where there is no generation: about 0.2 s
 
@@ -265,10 +266,22 @@ def looked_at(query: str, words: lexical.Query, found: list[Candidate]) -> list[
     asked = evidence.Asked(query, words)
     near = [(c.similarity, c.document.told) for c in found[: evidence.UPTO + 1]]
     apart = evidence.apart(near, FEATURED, found[0].cosine is not None)
-    for candidate, alone in zip(found, apart, strict=False):
+    for candidate, (alone, clear) in zip(found, apart, strict=False):
         text, worded = candidate.document.told, (candidate.lexical, candidate.rarity, candidate.cover)
-        candidate.features = {**evidence.features(asked, text, candidate.document.searched, *worded), "apart": alone}
+        seen = evidence.features(asked, text, candidate.document.searched, *worded)
+        candidate.features = {**seen, "apart": alone, "clear": clear}
+    _compared(asked, [c for c in found[:FEATURED] if c.cosine is None])
     return found
+
+
+def _compared(asked: evidence.Asked, found: list[Candidate]) -> None:
+    """Adds the features that compare word by word, without vectors of whole texts; after the COMPARED nearest the worst."""
+    if not found:
+        return
+    query = nearness.Words(asked.lasting, question=True)
+    for place, candidate in enumerate(found):
+        document = nearness.Words(candidate.document.searched if place < COMPARED else "")
+        candidate.features = {**candidate.features, **nearness.compare(query, document)}
 
 
 def _live(corpus: Corpus, scores: dict[int, tuple[int, int, int]], gone: set[int], reader: Scope, now: int) -> list[Candidate]:

@@ -5,14 +5,12 @@ Says *what is similar*, inside a scope; whether anything is said at all is decid
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
-from projectmem_gate import signature
 
-from projectmem_projections import alignment, lexical, structure
+from projectmem_projections import alignment, evidence, lexical
 from projectmem_projections.corpus import Corpus
 from projectmem_projections.documents import Facts
 from projectmem_projections.glance import FEATURED, POOL, UNIT, Candidate, looked_at, overtaken, similarity
@@ -24,7 +22,6 @@ if TYPE_CHECKING:
 
     from projectmem_projections.embed import Space
 
-LINES_MAX = 20  # of an error message that is asked about
 FETCHED = 24  # documents of the corpus that are read for one question: the FEATURED nearest, and some that come close
 
 
@@ -66,14 +63,19 @@ class Search:
         """Candidates whatever their scope and age: for measuring a store as a whole, never shown to anybody."""
         return self._found(query, None, 0)
 
-    def candidates(self, query: str, reader: Scope, now: int, look: bool = True) -> list[Candidate]:
+    def candidates(
+        self, query: str, reader: Scope, now: int, look: bool = True, without: frozenset[str] = frozenset()
+    ) -> list[Candidate]:
         """At most FETCHED documents of the corpus and all matching ones of the tail, by falling similarity, then id.
 
-        look  whether the nearest are looked at closely, as whoever shows them needs; it changes nothing in what is found
+        look     whether the nearest are looked at closely, as whoever shows them needs; it changes nothing in what is found
+        without  ids of documents that are passed over, as if they were not stored
         """
-        return [] if reader.empty or not query.strip() else self._found(query, reader, now, look)
+        return [] if reader.empty or not query.strip() else self._found(query, reader, now, look, without)
 
-    def _found(self, query: str, reader: Scope | None, now: int, look: bool = True) -> list[Candidate]:
+    def _found(
+        self, query: str, reader: Scope | None, now: int, look: bool = True, without: frozenset[str] = frozenset()
+    ) -> list[Candidate]:
         vector = self._embed(query)
         words = lexical.query_tokens(query)
         stored = self.corpus.postings(words) if self.corpus else {}
@@ -84,6 +86,7 @@ class Search:
                     having[token] = having.get(token, 0) + 1
         weighed = lexical.Query(words, having, self.count)
         found = self._in_corpus(weighed, stored, vector, reader, now) + self._in_tail(weighed, vector, reader, now)
+        found = [c for c in found if c.document.id not in without] if without else found
         found.sort(key=lambda c: (-c.similarity, c.document.id))
         return self._aligned(query, looked_at(query, weighed, found)) if look else found
 
@@ -92,7 +95,7 @@ class Search:
         near = [c for c in found[:FEATURED] if c.cosine is not None]
         if self.embedder is None or not near:
             return found
-        asked = alignment.Words(lasting(query), self.embedder)
+        asked = alignment.Words(evidence.lasting(query), self.embedder)
         for candidate in near:
             compared = alignment.compare(asked, alignment.Words(candidate.document.searched, self.embedder))
             candidate.features = {**candidate.features, **compared, "cosine": max(0, candidate.cosine or 0)}
@@ -191,13 +194,6 @@ class Search:
             covered += inside
         told = zip(best.tolist(), sums[best].tolist(), heaviest.tolist(), covered.tolist(), strict=True)
         return {row: query.finish(*scores) for row, *scores in told}
-
-
-def lasting(query: str) -> str:
-    """An error message without what differs from run to run, as signatures are recorded: that no document has it says nothing."""
-    if structure.of(query).kind != "error":
-        return query
-    return re.sub(r"<[a-z]+>", " ", "\n".join(signature.normal(line) for line in query.splitlines()[:LINES_MAX])).strip() or query
 
 
 def _has(rows: NDArray[np.uint32], asked: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -21,7 +21,12 @@ Files = Annotated[
     list[Path] | None,
     typer.Argument(help="Files of labelled questions besides the shipped one.", show_default=False),
 ]
-Target = Annotated[int, typer.Option("--target", min=0, max=500, help="So many unanswerable questions per mille may pass.")]
+Target = Annotated[
+    int | None,
+    typer.Option(
+        "--target", min=0, max=500, help="So many unanswerable questions per mille may pass [20 or 25].", show_default=False
+    ),
+]
 
 
 def register(parent: typer.Typer) -> None:
@@ -69,10 +74,14 @@ def eval_recall(
     model: Annotated[
         Path | None, typer.Option("--model", metavar="DIR", help="A MiniLM model besides: a folder with model.onnx.")
     ] = None,
-    target: Target = 20,
+    target: Target = None,
     as_shipped: Annotated[
         bool,
         typer.Option("--as-shipped", help="Measure the given files alone, with the shipped models: nothing is fitted to them."),
+    ] = False,
+    by_set: Annotated[
+        bool,
+        typer.Option("--by-set", help="Fit without any question of the same documents, not only of the same family."),
     ] = False,
     write: Annotated[Path | None, typer.Option("--write", metavar="FILE", help="Put the tables into a Markdown file.")] = None,
     as_json: Json = False,
@@ -92,6 +101,8 @@ def eval_recall(
 
     if as_shipped and not files:
         raise BadInputError("--as-shipped measures files that nothing was fitted to: name at least one")
+    if by_set and (as_shipped or not files):
+        raise BadInputError("--by-set fits to the other files: name at least one besides the shipped one, without --as-shipped")
     sets = _sets(files)[int(as_shipped) :]
     if write is not None:
         tables.check(write, fresh=as_shipped)
@@ -101,13 +112,14 @@ def eval_recall(
         space = space_of(embedder)
         with output.Waiting(f"measuring {space}"):
             given = Calibration(calibrations.shipped()).model(space) if as_shipped else None
-            reports[space] = measure.report(sets, embedder, space, target, given)
+            reports[space] = measure.report(sets, embedder, space, target, given, by_set)
             if grow:
                 growths[space] = _grown(sets, embedder, space, grow, filler)
     if as_json:
         common.emit({"reports": reports, "growth": growths})
         return
-    lines = [*tables.methods(reports), "", *(tables.kinds(reports) if as_shipped else tables.caps(reports))]
+    lines = [*tables.methods(reports), "", *(tables.kinds(reports) if as_shipped or by_set else [])]
+    lines += [] if as_shipped else ["", *tables.caps(reports)]
     if growths:
         lines += ["", *tables.growths(growths)]
     for line in lines:
@@ -134,7 +146,7 @@ def _grown(
     return measure.growth(one, embedder, calibrations.shipped()[space], documents, sizes)
 
 
-def calibrate(files: Files = None, target: Target = 20, root: Root = "", as_json: Json = False) -> None:
+def calibrate(files: Files = None, target: Target = None, root: Root = "", as_json: Json = False) -> None:
     """Fit recall's floor to labelled questions.
 
     Kept for this project: one model for each way of recalling that is installed here, stored with the embedder's id.

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from projectmem_projections.glance import Candidate
 
 METHODS = ("no_memory", "abstain_only", "top_k", "controller")
+ALL = "all"
 TOP_K = 3
 ABSTENTION_CAP = 0.65  # of the answerable questions; above it a memory is too quiet to be one
 # Risk-adjusted utility of one question: a false positive costs more than a right answer gives, that more than a right silence.
@@ -30,22 +31,23 @@ REUSE, FALSE_POSITIVE, RIGHT_SILENCE = 0.6, -1.0, 0.2
 
 
 class Asked:
-    """A question with what the search found, nearest first, and its store's size and background."""
+    """A question with what the search found, nearest first, and its store's size and background; `learned`: what a fit takes."""
 
-    __slots__ = ("background", "candidates", "documents", "kind", "query", "set")
+    __slots__ = ("background", "candidates", "documents", "kind", "learned", "query", "set")
 
-    def __init__(self, query: Query, candidates: list[Candidate], documents: int, name: str, background: int | None) -> None:
+    def __init__(
+        self,
+        query: Query,
+        candidates: list[Candidate],
+        documents: int,
+        name: str,
+        background: int | None,
+        learned: Sequence[Top] = (),
+    ) -> None:
         self.query, self.candidates, self.documents, self.set = query, candidates, documents, name
+        self.learned = list(learned)
         self.kind = structure.of(query.text).kind
         self.background = background
-
-    @property
-    def top(self) -> Top:
-        """The nearest document, as `calibrate` sees it."""
-        if not self.candidates:
-            return Top(self.query, "", {}, False, self.kind)
-        best = self.candidates[0]
-        return Top(self.query, best.document.id, dict(best.features), best.document.id in self.query.relevant, self.kind)
 
 
 class Outcome:
@@ -70,11 +72,15 @@ class Outcome:
 
 
 def collect(
-    sets: Sequence[Labelled], embedder: Space | None, filler: Sequence[tuple[str, str]] = (), model: Model | None = None
+    sets: Sequence[Labelled],
+    embedder: Space | None,
+    filler: Sequence[tuple[str, str]] = (),
+    model: Model | None = None,
+    learn: bool = False,
 ) -> list[Asked]:
     """Ask every question of its set's documents, with `filler` documents among them.
 
-    model  that measures the background of each store, where that is wanted
+    model  that measures the background of each store, where that is wanted;  learn: whether models are fitted to it
     """
     out = []
     for one in sets:
@@ -82,18 +88,19 @@ def collect(
             rise = background.score(search.nearest, model) if model is not None else None
             for query in one.queries:
                 candidates = [c for c in search.candidates(query.text, labelled.SCOPE, labelled.NOW) if c.features]
-                out.append(Asked(query, candidates, search.count, one.name, rise))
+                learned = [*calibrate.nearest(query, candidates), *calibrate.left_out(search, query)] if learn else []
+                out.append(Asked(query, candidates, search.count, one.name, rise, learned))
     return out
 
 
-def models(asked: Sequence[Asked], vectors: bool, space: str, target: int) -> list[Model]:
-    """For each question the model that was fitted without its family."""
-    tops = [a.top for a in asked]
-    fold = fitting.folds([t.query.family for t in tops], calibrate.FOLDS)
-    by_fold = []
-    for number in range(calibrate.FOLDS):
-        rest = [t for t, f in zip(tops, fold, strict=True) if f != number]
-        by_fold.append(calibrate.fit_tops(rest, vectors, space, target, "held out")[0])
+def models(asked: Sequence[Asked], vectors: bool, space: str, target: int | None, by_set: bool = False) -> list[Model]:
+    """For each question the model that was fitted without its family; or, by set, without any question of its store."""
+    names = sorted({a.set for a in asked})
+    fold = [names.index(a.set) for a in asked] if by_set else fitting.folds([a.query.family for a in asked], calibrate.FOLDS)
+    by_fold = {}
+    for number in sorted(set(fold)):
+        rest = [t for a, f in zip(asked, fold, strict=True) if f != number for t in a.learned]
+        by_fold[number] = calibrate.fit_tops(rest, vectors, space, target, "held out")[0]
     return [by_fold[f] for f in fold]
 
 
@@ -140,7 +147,7 @@ def score(found: Sequence[Outcome], method: str) -> dict[str, object]:
     """
     answerable = [o for o in found if o.query.relevant]
     strata, kinds = _by_kind([o for o in found if not o.query.relevant]), _by_kind(answerable)
-    plain = [o for o in found if o.query.relevant or o.query.kind in calibrate.FLOORED_BY]
+    plain = [o for o in found if o.query.relevant or o.query.kind in calibrate.PLAIN]
     searched = method != "no_memory"
     right = sum(o.right for o in answerable)
     return {
@@ -166,17 +173,26 @@ def _mean(found: Sequence[Outcome]) -> float:
 
 
 def report(
-    sets: Sequence[Labelled], embedder: Space | None, space: str, target: int, shipped: Model | None = None
+    sets: Sequence[Labelled],
+    embedder: Space | None,
+    space: str,
+    target: int | None,
+    shipped: Model | None = None,
+    by_set: bool = False,
 ) -> dict[str, object]:
-    """Every method on every set: {set: {method: figures}}.
+    """Every method on every set: {set: {method: figures}}; by set also on all of them together, named ALL.
 
     shipped  the model that decides every question; without it each is decided by one fitted to the others
+    by_set   others are those asked of other stores, not only those of other families
     """
     sets = labelled.together(sets)
-    asked = collect(sets, embedder)
-    fitted = [shipped] * len(asked) if shipped is not None else models(asked, embedder is not None, space, target)
+    asked = collect(sets, embedder, learn=shipped is None)
+    fitted = [shipped] * len(asked) if shipped is not None else models(asked, embedder is not None, space, target, by_set)
     found = outcomes(asked, fitted)
-    return {one.name: {m: score([o for o in found[m] if o.set == one.name], m) for m in METHODS} for one in sets if one.queries}
+    out: dict[str, object] = {
+        one.name: {m: score([o for o in found[m] if o.set == one.name], m) for m in METHODS} for one in sets if one.queries
+    }
+    return {**out, ALL: {m: score(found[m], m) for m in METHODS}} if by_set else out
 
 
 def growth(

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from projectmem_projections import calibrations, embed, evidence, lexical, minilm, structure
+from projectmem_projections import calibrations, embed, evidence, lexical, minilm, nearness, structure
 from projectmem_projections.alignment import Words, compare
 from projectmem_projections.calibration import BASE_COUNT, LEXICAL, RISE_MAX, Calibration, Model
-from projectmem_projections.searching import lasting, space_of
+from projectmem_projections.evidence import lasting
+from projectmem_projections.searching import space_of
 from projectmem_projections.suspicion import instructs
 
 UNIT = evidence.UNIT
@@ -137,13 +138,84 @@ def test_a_document_stands_apart_from_its_neighbours_but_not_from_a_few_that_tel
     lone = near(9_000, *[2_000] * 30)
     among = near(9_000, *[8_900] * evidence.AFTER, *[2_000] * 30)
     crowd = near(9_000, *[8_900] * 30)
-    assert evidence.apart(lone, 2, True) == [7_000, 0]
-    assert evidence.apart(among, 1, True) == [7_000]
-    assert evidence.apart(crowd, 1, True) == [100]
+    assert [found for found, _ in evidence.apart(lone, 2, True)] == [7_000, 0]
+    assert evidence.apart(among, 1, True) == evidence.apart(lone, 1, True)
+    assert evidence.apart(crowd, 1, True) == [(100, 500)]
     often = [(9_000, "make test: connection refused"), *((8_900, f"make test: connection refused {n}") for n in range(22))]
-    assert evidence.apart(often, 1, False) == [9_000]
-    assert evidence.apart(lone[:1], 1, True) == [9_000 - evidence.USUAL[True]]
-    assert evidence.apart(lone[:1], 1, False) == [9_000]
+    assert evidence.apart(often, 1, False) == [(9_000, UNIT)]
+    assert evidence.apart(lone[:1], 1, True)[0][0] == 9_000 - evidence.USUAL[True]
+    assert evidence.apart(lone[:1], 1, False)[0][0] == 9_000
+
+
+def test_among_neighbours_that_differ_as_much_the_same_lead_is_less_clear() -> None:
+    def near(*similarities: int) -> list[tuple[int, str]]:
+        return [(similarity, f"text {number}") for number, similarity in enumerate(similarities)]
+
+    alike, varied = near(5_000, *[3_000] * 23), near(5_000, *range(3_900, 2_100, -75))
+    (same, much), (lead, less) = evidence.apart(alike, 1, True)[0], evidence.apart(varied, 1, True)[0]
+    assert abs(same - lead) < 400 and less < much == UNIT
+    assert all(0 <= clear <= UNIT for _, clear in evidence.apart(varied, 8, True))
+
+
+@pytest.mark.parametrize(
+    ("query", "document", "other"),
+    [
+        ("json.JSONDecodeError: Extra data: line 2 column 1", "json.JSONDecodeError: Expecting value: line 1 - check it", True),
+        ("protoc-gen-ts: no such option", "protoc --go_out=. a.proto failed (runtime): protoc-gen-go: program not found", True),
+        ("orm.exc.NoResultFound: No row was found", "orm.exc.MissingGreenlet: greenlet_spawn has not been called", True),
+        ("panic: send on closed channel", "go test ./queue failed (test): panic: send on closed channel", False),
+        ("psql: error: port 5433 failed: too many clients", "psql -p 5432 failed (runtime): error: too many clients", False),
+        ("the queue panics when it is closed", "go test ./queue failed (test): panic: send on closed channel", False),
+        ("panic: send on closed channel", "Decision: queues are closed by who sends", False),
+    ],
+)
+def test_two_messages_that_are_quoted_are_one_or_not(query: str, document: str, other: bool) -> None:
+    assert (features(query, document)["other_message"] >= UNIT // 2) is other
+
+
+@pytest.mark.parametrize(
+    ("text", "general"),
+    [
+        ("why is the login page slow", True),
+        ("Why is it so? Nobody knows.", True),
+        ("why does api.ts fail", False),
+        ("error 404 on login", False),
+        ("what is PyYAML for", False),
+        ("use --no-cache here", False),
+        ("npm ERR", False),
+    ],
+)
+def test_a_question_that_names_nothing_is_general(text: str, general: bool) -> None:
+    assert features(text, "a document")["general"] == (UNIT if general else 0)
+
+
+def test_the_small_table_is_made_from_the_large_one_and_tells_words_apart_alike() -> None:
+    embedder = embed.default()
+    with open(nearness.TABLE, "rb") as file:
+        assert file.read() == embed.small(embedder)
+    query = "certificate has expired on the staging proxy"
+    for text in ("renewed the ssl certificates of the gateway", "the tests are slow", "", "kubectl rollout of staging"):
+        small = nearness.compare(nearness.Words(query, question=True), nearness.Words(text))
+        large = compare(Words(query, embedder), Words(text, embedder))
+        assert all(abs(small[name] - large[name]) < 2_500 for name in ("unmatched", "uncovered")), (text, small, large)
+    assert nearness.Words("日本 zzqx").vectors.keys() == {"日本", "zzqx"}
+    same, other = (nearness.compare(nearness.Words("日本", question=True), nearness.Words(text)) for text in ("日本", "東京"))
+    assert same["unlike"] == 0 and other["unlike"] == UNIT  # words that the table does not know
+
+
+@given(st.text(max_size=200), st.text(max_size=200))
+def test_words_of_any_text_are_compared_within_bounds(query: str, document: str) -> None:
+    found = nearness.compare(nearness.Words(query, question=True), nearness.Words(document))
+    assert all(0 <= value <= UNIT for value in found.values())
+    own = nearness.Words(query)
+    assert not own.vectors or nearness.compare(own, own)["unlike"] == 0
+
+
+def test_a_question_has_only_so_many_words_and_a_word_is_taken_once() -> None:
+    assert len(nearness.Words("a b c d " * 50).vectors) == 4
+    many = " ".join(f"{a}{b}" for a in "abcdefghij" for b in "abcdefghij")
+    assert len(nearness.Words(many, question=True).vectors) == nearness.WORDS_MAX[True]
+    assert len(nearness.Words(many).vectors) == nearness.WORDS_MAX[False]
 
 
 COMMANDS = st.lists(
@@ -164,7 +236,7 @@ def test_a_word_without_a_counterpart_is_unmatched() -> None:
     document = Words("the connection to the database was refused", embedder)
     near, far = Words("database connection refused", embedder), Words("database connection refused in kubernetes", embedder)
     assert compare(near, document)["unmatched"] < compare(far, document)["unmatched"]
-    assert compare(Words("日本", embedder), document) == {"unmatched": UNIT, "uncovered": UNIT, "reverse": 0}
+    assert compare(Words("日本", embedder), document) == {"unmatched": UNIT, "uncovered": UNIT, "heaviest": 0, "reverse": 0}
 
 
 def model(**more: Any) -> Model:
