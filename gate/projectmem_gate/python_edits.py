@@ -10,7 +10,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     Value = tuple[str, str]  # ("text" | "path" | "file" | "lines", what)
 
@@ -177,8 +177,8 @@ class _Program:
         return value
 
 
-def _closes(text: str, at: int) -> int:
-    """Index of the bracket that closes the one at `at`."""
+def _plain(text: str, at: int = 0) -> Iterator[tuple[int, str, int]]:
+    """(index, character, brackets open behind it) from `at` on of what stands in no string."""
     import re
 
     string, depth = re.compile(_STRING), 0
@@ -188,27 +188,25 @@ def _closes(text: str, at: int) -> int:
             at = found.end()
             continue
         depth += (text[at] in "([{") - (text[at] in ")]}")
-        if not depth:
-            return at
+        yield at, text[at], depth
         at += 1
+
+
+def _closes(text: str, at: int) -> int:
+    """Index of the bracket that closes the one at `at`."""
+    for index, _, depth in _plain(text, at):
+        if not depth:
+            return index
     raise _OddError
 
 
 def _apart(text: str, mark: str) -> list[str]:
     """The text between marks that stand in no string and no bracket."""
-    import re
-
-    string, depth, at, out, start = re.compile(_STRING), 0, 0, [], 0
-    while at < len(text):
-        found = string.match(text, at) if text[at] in "\"'" else None
-        if found is not None:
-            at = found.end()
-            continue
-        depth += (text[at] in "([{") - (text[at] in ")]}")
-        if text[at] == mark and not depth:
-            out.append(text[start:at])
-            start = at + 1
-        at += 1
+    out, start = [], 0
+    for index, c, depth in _plain(text):
+        if c == mark and not depth:
+            out.append(text[start:index])
+            start = index + 1
     return [*out, text[start:]]
 
 

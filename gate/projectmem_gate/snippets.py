@@ -21,6 +21,9 @@ _PATH = r"""\(\s*['"]([^'"\n{]{1,200})['"]"""
 _OPENED = r"open" + _PATH + r"""\s*,\s*(?:mode\s*=\s*)?['"][wax]"""
 _CALLED = r"(?:writeFileSync|appendFileSync|writeFile|appendFile)" + _PATH
 _METHOD = r"Path" + _PATH + r"\)\.(?:write_|unlink|touch|rename)"
+# A variable that is opened for writing or written to, and what it holds.
+_BY_NAME = r"""\bopen\(\s*([A-Za-z_]\w*)\s*,\s*(?:mode\s*=\s*)?['"][wax]|\b([A-Za-z_]\w*)\.(?:write_text|write_bytes|unlink)\("""
+_HELD = r"""(?:pathlib\.)?(?:Path\(\s*)?['"]([^'"\n{]{1,200})['"]"""
 _NAMED = r"""\b(?:path|file|fname|filename|file_path|filepath|p|f|target)\s*=\s*(?:Path\(\s*)?['"]([^'"\n]{1,200}\.\w{1,6})['"]"""
 
 
@@ -43,7 +46,8 @@ def written(source: str) -> list[str] | None:
         return []
     import re
 
-    found = [path for pattern in (_OPENED, _CALLED, _METHOD) for path in re.findall(pattern, source)] or re.findall(
-        _NAMED, source
-    )
+    found = [path for pattern in (_OPENED, _CALLED, _METHOD) for path in re.findall(pattern, source)]
+    for pair in re.findall(_BY_NAME, source):
+        found += re.findall(rf"\b{pair[0] or pair[1]}\s*=\s*{_HELD}", source)
+    found = found or re.findall(_NAMED, source)
     return list(dict.fromkeys(found))[:16] or None

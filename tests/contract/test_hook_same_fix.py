@@ -85,6 +85,9 @@ AGAIN = {
     "perl, with the flags in another order": "perl -i -0pe 's/a = 1/a = 7/' src/app.py",
     "code": "python3 -c \"p='src/app.py';t=open(p).read();open(p,'w').write(t.replace('a = 1','a = 7'))\"",
     "a script": SCRIPT,
+    "a script by the module's name": SCRIPT.replace("from pathlib import Path", "import pathlib").replace(
+        "Path(", "pathlib.Path("
+    ),
     "a script that is told where": SCRIPT.replace("python3", "cd src && python3").replace("src/app.py", "app.py"),
     "with its test behind it": "sed -i 's/a = 1/a = 7/' src/app.py && pytest tests/test_app.py",
 }
