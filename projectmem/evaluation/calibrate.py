@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from projectmem_projections import background, embed, evidence, structure
-from projectmem_projections.calibration import Model
+from projectmem_projections.calibration import LEXICAL, Model
 from projectmem_projections.lexical import UNIT
 
 from projectmem import controller
@@ -34,7 +34,7 @@ DEPTH = 3  # documents of a question that are learned from, and that are shown a
 HARD, HARD_AT = 2.0, -1.0
 PLAIN = ("none_near", "none_far")  # strata that were not written against one document
 # Of the questions that nothing answers so many may pass the floor: what lets at most 20 pass of those of another hand.
-TARGETS, TARGET_ELSE = {embed.MODEL: 20}, 25
+TARGETS, TARGET_ELSE = {embed.MODEL: 20, LEXICAL: 20}, 25
 KEPT_PERCENT = 97  # a kind's own floor may go up as long as it keeps so many of its right answers
 NOTHING = -10_000  # score of a question that nothing came near
 PER_TENFOLD = {True: 250, False: 250}  # with vectors, by words alone: thousandths of a logit
