@@ -157,6 +157,8 @@ class Corpus:
             self.held: dict[str, str] = head["held"]
             self._buckets: list[int] = head["buckets"]
         except (sqlite3.Error, KeyError, ValueError, TypeError, AttributeError) as error:
+            if str(error).startswith("no such column"):  # a version of other tables, whose own mark cannot be read
+                raise CorpusError(f"{path} was written by another version") from error
             raise CorpusError(f"{path} cannot be read ({type(error).__name__}: {error})") from error
 
     def _meta(self, name: str) -> bytes:

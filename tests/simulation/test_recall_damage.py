@@ -65,6 +65,16 @@ def harmed(home: str, what: str) -> None:
     con.close()
 
 
+def test_a_generation_of_a_version_with_other_tables_is_called_that(home: str) -> None:
+    path = os.path.join(glance.current(home) or "", "corpus.sqlite")
+    with sqlite3.connect(path) as con:
+        con.execute("DROP TABLE meta")
+        con.execute("CREATE TABLE meta (name TEXT PRIMARY KEY, body BLOB NOT NULL)")
+    con.close()
+    with pytest.raises(CorpusError, match="was written by another version"):
+        corpora.Corpus(os.path.dirname(path))
+
+
 WAYS = ["letter", "field", "document", "swapped", "postings", "impacts", "token", "index", "table", "experience", "expiry"]
 
 
