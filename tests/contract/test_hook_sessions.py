@@ -6,7 +6,8 @@ import errno
 import json
 import os
 import subprocess
-import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -424,8 +425,9 @@ def test_a_prompt_recalls_what_it_is_about_and_nothing_else(hooked: Any) -> None
     assert hooked.fire("UserPromptSubmit", "two", prompt="write a poem about the sea") is None
 
 
-def test_a_busy_log_loses_nothing(hooked: Any) -> None:
-    """While another process holds the lock, what was learned waits in the spool, and the hook says so in its log."""
+@contextmanager
+def _locked(hooked: Any) -> Iterator[None]:
+    """While another process holds the log's lock."""
     from projectmem_logs import files
 
     hooked.run("ls")
@@ -433,54 +435,41 @@ def test_a_busy_log_loses_nothing(hooked: Any) -> None:
     fd = files.lock(str(lock), 1000)
     assert fd is not None
     try:
-        hooked.run(BUILD, ERROR)
+        yield
     finally:
         files.unlock(fd)
-    assert hooked.events("gate.degraded") == []
+
+
+def test_a_busy_log_loses_nothing(hooked: Any) -> None:
+    """While another process holds the lock, what was learned waits in the spool, and the hook says so in its log."""
+    with _locked(hooked):
+        hooked.run(BUILD, ERROR)
     assert hooked.log_lines()
     hooked.run("pwd")
+    hooked.settle()
+    assert hooked.events("gate.degraded") == []
     assert _outcomes(hooked).count((BUILD, "failed")) == 1
     assert hooked.before(hooked.call(BUILD), "two") is not None
 
 
 def test_what_waits_comes_in_without_another_append(hooked: Any) -> None:
     """A failure that found the log locked is on record as soon as it is free: no later event need write anything."""
-    from projectmem_logs import files
-
-    hooked.run("ls")
-    (lock,) = (hooked.home / "locks").glob("*[0-9a-f].lock")
-    fd = files.lock(str(lock), 1000)
-    assert fd is not None
-    call = hooked.call(BUILD)
-    try:
-        hooked.fails(call, ERROR)
+    with _locked(hooked):
+        hooked.fails(hooked.call(BUILD), ERROR)
         assert list((hooked.home / "spool").glob("*.spool"))
-    finally:
-        files.unlock(fd)
-    for _ in range(600):  # a hang guard: a process has to start and to write one event
-        if not list((hooked.home / "spool").glob("*.spool")):
-            break
-        time.sleep(0.1)
+    hooked.settle()
     assert _outcomes(hooked).count((BUILD, "failed")) == 1
     assert hooked.before(hooked.call(BUILD), "two") is not None
 
 
 def test_what_waits_is_on_record_for_the_batch(hooked: Any, monkeypatch: Any) -> None:
     """Though the state that the event left its claim in is another one by now: it is not recorded a second time."""
-    from projectmem_logs import files
-
     from projectmem.hook import draining
 
     monkeypatch.setattr(draining, "soon", lambda home: None)
-    hooked.run("ls")
-    (lock,) = (hooked.home / "locks").glob("*[0-9a-f].lock")
-    fd = files.lock(str(lock), 1000)
-    assert fd is not None
     call = hooked.call(BUILD)
-    try:
+    with _locked(hooked):
         hooked.fire("PostToolUseFailure", **call, error=ERROR, is_interrupt=False, duration_ms=9)
-    finally:
-        files.unlock(fd)
     (hooked.home / "projections" / "gate.sqlite.claims").unlink()
     hooked.batch([(call, ERROR)])
     hooked.run("pwd")
