@@ -99,7 +99,8 @@ def opencode(spec: Spec, home: Path, url: str) -> Started:
     folder = home / ".config" / "opencode"
     folder.mkdir(parents=True, exist_ok=True)
     seed = Path(spec["client"]).parents[2] / "seed"
-    for target in (folder, Path(spec["work"]) / ".opencode"):
+    work = Path(spec["work"])
+    for target in (folder, *(above / ".opencode" for above in (work, *work.parents))):  # it looks upward
         if target.is_dir() and not (target / "node_modules").exists():
             shutil.copytree(seed, target, dirs_exist_ok=True, symlinks=True)
     model = {"name": "Scripted", "tool_call": True, "limit": {"context": 200000, "output": 8192}}
