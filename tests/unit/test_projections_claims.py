@@ -14,6 +14,8 @@ from projectmem_logs import files
 from projectmem_projections import claims
 from projectmem_projections.errors import ProjectionError, SnapshotBusy
 
+from tests.patience import PATIENCE
+
 NOW = 1_800_000_000_000_000
 LATER = NOW + claims.CLAIM_US
 WAIT_MS = 10_000
@@ -64,7 +66,7 @@ def test_of_many_processes_one_has_each(tmp_path: Path) -> None:
     for process in running:
         process.start()
     start.set()
-    won = [name for _ in running for name in out.get(timeout=60)]
+    won = [name for _ in running for name in out.get(timeout=PATIENCE)]
     for process in running:
         process.join(60)
     assert sorted(won) == sorted(f"n{n}" for n in range(50))
