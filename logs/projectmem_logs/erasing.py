@@ -18,12 +18,12 @@ import orjson
 
 from . import files
 from .canonical import canonical
-from .digest import sha256_hex
 from .envelope import Line, check_line, parse, undress
 from .erasure import tombstone
 from .errors import ErasureError
 from .locking import Held
 from .selecting import Selector, derived, opened, sources
+from .spool import packed, parsed
 from .tail import part, read_position, segments, streams
 from .upcasting import current
 
@@ -366,7 +366,7 @@ def _erase_spooled(home: str, name: str, wanted: Mapping[str, str], selector: Se
             files.remove(path)  # it is in the log already, only its removal was cut short
             return
         body = canonical({**found, "drafts": [d for d, _ in keep], "ids": [i for _, i in keep]})
-        files.replace(path, sha256_hex(body).encode() + b" " + body + b"\n")
+        files.replace(path, packed(body))
 
 
 def _end_held(home: str, stream: str) -> Held | nullcontext[None]:
@@ -379,11 +379,8 @@ def _end_held(home: str, stream: str) -> Held | nullcontext[None]:
 def _spool_file(path: str) -> dict[str, Any] | None:
     """A spool file's contents, None when it is damaged, empty or gone."""
     try:
-        raw = files.read(path)
-        if sha256_hex(raw[65:-1]).encode() != raw[:64]:
-            return None
-        found = orjson.loads(raw[65:-1])
-        return found if len(found["drafts"]) == len(found["ids"]) else None
+        found = parsed(files.read(path))
+        return found if found and len(found["drafts"]) == len(found["ids"]) else None
     except (FileNotFoundError, ValueError, KeyError, TypeError):
         return None
 

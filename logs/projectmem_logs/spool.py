@@ -35,7 +35,7 @@ def put(home: str, machine: str, prepared: Sequence[Prepared], now: int) -> str:
     ids = [uuid7(now + i, rand[ID_BYTES * i : ID_BYTES * (i + 1)]) for i in range(1, len(prepared) + 1)]
     body = canonical({"drafts": drafts, "ids": ids, "now": now})
     path = os.path.join(folder, f"{machine}-{now:020d}-{rand[:ID_BYTES].hex()}{_SUFFIX}")
-    raw = sha256_hex(body).encode() + b" " + body + b"\n"
+    raw = packed(body)
     try:
         try:
             files.replace(path, raw)
@@ -59,7 +59,7 @@ def waiting(home: str, machine: str) -> list[tuple[str, dict[str, Any]]]:
     out: list[tuple[str, dict[str, Any]]] = []
     for path in own(home, machine):
         raw = files.read(path)
-        found = _read(raw)
+        found = parsed(raw)
         if found is not None:
             out.append((path, found))
         else:
@@ -73,14 +73,19 @@ def drafts(home: str) -> list[dict[str, Any]]:
     out: list[dict[str, Any]] = []
     for name in files.plain(os.path.join(home, "spool"), _SUFFIX):
         try:
-            found = _read(files.read(os.path.join(home, "spool", name)))
+            found = parsed(files.read(os.path.join(home, "spool", name)))
         except FileNotFoundError:
             continue
         out += (found or {}).get("drafts", ())
     return out
 
 
-def _read(raw: bytes) -> dict[str, Any] | None:
+def packed(body: bytes) -> bytes:
+    """What a spool file of this canonical text holds."""
+    return sha256_hex(body).encode() + b" " + body + b"\n"
+
+
+def parsed(raw: bytes) -> dict[str, Any] | None:
     """What a spool file holds, {} for nothing, None where it is damaged."""
     if not raw:
         return {}

@@ -94,6 +94,10 @@ class Hooked:
         """Events of the log, of one kind where that is given."""
         return [event for event in read_events(str(self.home)) if not kind or event["kind"] == kind]
 
+    def outcomes(self) -> list[tuple[str, str]]:
+        """(text, outcome) of each recorded call."""
+        return [(event["data"]["text"], event["data"]["outcome"]) for event in self.events("action.finished")]
+
     def settle(self) -> None:
         """Until nothing waits for the log's lock: what finds it taken for 250 ms is brought in by a process of its own."""
         until = time.monotonic() + PATIENCE

@@ -6,8 +6,6 @@ import errno
 import json
 import os
 import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -16,10 +14,6 @@ from projectmem.hook import degraded
 
 BUILD = "npm run build"
 ERROR = "Exit code 2\nsrc/app.ts(3,5): error TS2304: Cannot find name 'x'.\nnpm error code 2"
-
-
-def _outcomes(hooked: Any) -> list[tuple[str, str]]:
-    return [(event["data"]["text"], event["data"]["outcome"]) for event in hooked.events("action.finished")]
 
 
 def _costly(hooked: Any) -> None:
@@ -31,7 +25,7 @@ def _costly(hooked: Any) -> None:
 def test_nothing_on_record_is_silence(hooked: Any) -> None:
     """A first call is answered with nothing at all."""
     assert hooked.run("ls -la") is None
-    assert _outcomes(hooked) == [("ls -a -l", "ok")]
+    assert hooked.outcomes() == [("ls -a -l", "ok")]
 
 
 def test_a_failure_is_spoken_of_in_another_session(hooked: Any) -> None:
@@ -423,98 +417,3 @@ def test_a_prompt_recalls_what_it_is_about_and_nothing_else(hooked: Any) -> None
     (event,) = hooked.events("recall.decided")
     assert "please" not in json.dumps(event)
     assert hooked.fire("UserPromptSubmit", "two", prompt="write a poem about the sea") is None
-
-
-@contextmanager
-def _locked(hooked: Any) -> Iterator[None]:
-    """While another process holds the log's lock."""
-    from projectmem_logs import files
-
-    hooked.run("ls")
-    (lock,) = (hooked.home / "locks").glob("*[0-9a-f].lock")
-    fd = files.lock(str(lock), 1000)
-    assert fd is not None
-    try:
-        yield
-    finally:
-        files.unlock(fd)
-
-
-def test_a_busy_log_loses_nothing(hooked: Any) -> None:
-    """While another process holds the lock, what was learned waits in the spool, and the hook says so in its log."""
-    with _locked(hooked):
-        hooked.run(BUILD, ERROR)
-    assert hooked.log_lines()
-    hooked.run("pwd")
-    hooked.settle()
-    assert hooked.events("gate.degraded") == []
-    assert _outcomes(hooked).count((BUILD, "failed")) == 1
-    assert hooked.before(hooked.call(BUILD), "two") is not None
-
-
-def test_what_waits_comes_in_without_another_append(hooked: Any) -> None:
-    """A failure that found the log locked is on record as soon as it is free: no later event need write anything."""
-    with _locked(hooked):
-        hooked.fails(hooked.call(BUILD), ERROR)
-        assert list((hooked.home / "spool").glob("*.spool"))
-    hooked.settle()
-    assert _outcomes(hooked).count((BUILD, "failed")) == 1
-    assert hooked.before(hooked.call(BUILD), "two") is not None
-
-
-def test_what_waits_is_on_record_for_the_batch(hooked: Any, monkeypatch: Any) -> None:
-    """Though the state that the event left its claim in is another one by now: it is not recorded a second time."""
-    from projectmem.hook import draining
-
-    monkeypatch.setattr(draining, "soon", lambda home: None)
-    call = hooked.call(BUILD)
-    with _locked(hooked):
-        hooked.fire("PostToolUseFailure", **call, error=ERROR, is_interrupt=False, duration_ms=9)
-    (hooked.home / "projections" / "gate.sqlite.claims").unlink()
-    hooked.batch([(call, ERROR)])
-    hooked.run("pwd")
-    assert _outcomes(hooked).count((BUILD, "failed")) == 1
-
-
-@pytest.mark.parametrize("damage", ["torn", "emptied", "deleted", "restored"])
-def test_a_log_that_lost_its_end_is_said_once_and_learning_goes_on(hooked: Any, damage: str) -> None:
-    """The gate's state is ahead of the log then: it is folded anew, whatever the hook was called for."""
-    hooked.run(BUILD, ERROR)
-    (segment,) = (hooked.home / "log").glob("*/*.jsonl")
-    early = segment.read_bytes()
-    hooked.run("ls")
-    hooked.run("make x", ERROR)
-    if damage == "deleted":
-        segment.unlink()
-    else:
-        segment.write_bytes({"torn": segment.read_bytes()[:-30], "emptied": b"", "restored": early}[damage])
-    call = hooked.call(BUILD)
-    reply = hooked.fire("PreToolUse", "two", **call)
-    assert reply is not None
-    assert "projectmem verify" in reply["systemMessage"]
-    assert ("hookSpecificOutput" in reply) is (damage in ("torn", "restored")), "what is whole in the log still speaks"
-    hooked.fails(call, ERROR, "two")
-    assert _outcomes(hooked)[-1] == (BUILD, "failed")
-    said = hooked.fire("PreToolUse", "two", **hooked.call(BUILD))
-    assert said is not None
-    assert "systemMessage" not in said
-    assert hooked.events("gate.degraded") == []
-
-
-def test_what_happened_is_kept_while_the_gate_s_state_is_locked(hooked: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The snapshot is derived: a process that sits on it costs a check, never what was learned."""
-    import sqlite3
-
-    monkeypatch.setattr("projectmem.hook.state.BUSY_MS", 20)
-    hooked.run("ls")
-    db = sqlite3.connect(hooked.home / "projections" / "gate.sqlite", isolation_level=None)
-    db.execute("BEGIN EXCLUSIVE")
-    try:
-        hooked.fails(hooked.call(BUILD), ERROR)
-    finally:
-        db.close()
-    assert (BUILD, "failed") in _outcomes(hooked)
-    assert hooked.events("gate.degraded")
-    said = hooked.before(hooked.call(BUILD), "two")
-    assert said is not None
-    assert "permissionDecision" not in said, "told by two events, it failed once"
