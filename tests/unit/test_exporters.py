@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pytest
-from projectmem_logs.home import init_home
 from projectmem_logs.origin import accept
 from projectmem_logs.reader import read_events
 from projectmem_projections import exporting
@@ -17,18 +15,14 @@ from projectmem_projections import exporting
 from projectmem import caller
 from projectmem.cli.app import run
 from projectmem.hook.entry import respond
-from projectmem.place import locate
+from tests.places import new_place
 
 NOW = 1_796_000_000_000_000
 TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 
 
 def _repo(folder: Path) -> Path:
-    folder.mkdir()
-    subprocess.run(["git", "init", "-q", str(folder)], check=True)
-    found = locate(str(folder), {})
-    assert found is not None
-    init_home(found.home, NOW)
+    new_place(folder, NOW)
     return folder
 
 

@@ -5,33 +5,23 @@ from __future__ import annotations
 import io
 import json
 import re
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from projectmem_logs.home import init_home
 from projectmem_logs.reader import read_events
 
 from projectmem import output
 from projectmem.importers import drafting
 from projectmem.importers.backfill import backfill
 from projectmem.importers.earlier import Earlier
-from projectmem.place import Place, locate
+from projectmem.place import Place
+from tests.places import new_place
 
 NOW = 1_796_100_000_000_000
 TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 BUILD = "Error: cannot find config.json\nnpm ERR! code 1"
-
-
-def _place(folder: Path) -> Place:
-    folder.mkdir()
-    subprocess.run(["git", "init", "-q", str(folder)], check=True)
-    found = locate(str(folder), {})
-    assert found is not None
-    init_home(found.home, NOW)
-    return found
 
 
 def _rows() -> list[tuple[str, Any, bool, str]]:
@@ -76,7 +66,7 @@ def _told(place: Place) -> list[Any]:
 
 def test_every_shortcut_gives_what_the_long_way_gives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Outputs that are not looked at for secrets, actions that are known, outcomes that are not learned: the same events."""
-    short, long = _place(tmp_path / "short"), _place(tmp_path / "long")
+    short, long = new_place(tmp_path / "short", NOW), new_place(tmp_path / "long", NOW)
     assert backfill(short, now=NOW, sources=[(tmp_path, lambda *_: _calls(short))]).recorded == len(_rows())
     monkeypatch.setattr(drafting, "_judged", drafting._looked_at)
     monkeypatch.setattr(drafting, "SHORT", -1)
@@ -92,7 +82,7 @@ def test_every_shortcut_gives_what_the_long_way_gives(tmp_path: Path, monkeypatc
 
 def test_no_secret_of_an_output_reaches_the_log(tmp_path: Path) -> None:
     """Of calls that went well nothing is kept, of the others marks."""
-    place = _place(tmp_path / "repo")
+    place = new_place(tmp_path / "repo", NOW)
     backfill(place, now=NOW, sources=[(tmp_path, lambda *_: _calls(place))])
     written = b"".join(path.read_bytes() for path in Path(place.home).rglob("*") if path.is_file())
     assert TOKEN.encode() not in written and b"<secret:" in written
@@ -100,7 +90,7 @@ def test_no_secret_of_an_output_reaches_the_log(tmp_path: Path) -> None:
 
 def test_the_same_command_is_named_anew_once_a_file_was_moved(tmp_path: Path) -> None:
     """A known action is known only as long as nothing was moved."""
-    place = _place(tmp_path / "repo")
+    place = new_place(tmp_path / "repo", NOW)
     drafts = drafting.Drafts(Earlier())
     before = list(_calls(place))
     moved = next(call for call in before if "git mv" in str(call["input"]))

@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from projectmem_logs.home import init_home
 from projectmem_logs.reader import read_events
 
 from projectmem.importers import backfill as importing
 from projectmem.importers import worker, workers
 from projectmem.importers.backfill import backfill
 from projectmem.importers.drafting import Drafts
-from projectmem.place import Place, locate
+from projectmem.place import Place
+from tests.places import new_place
 
 NOW = 1_796_100_000_000_000
 TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
@@ -39,11 +39,7 @@ COMMANDS = [
 
 
 def _place(folder: Path) -> Place:
-    folder.mkdir()
-    subprocess.run(["git", "init", "-q", str(folder)], check=True)
-    found = locate(str(folder), {})
-    assert found is not None
-    init_home(found.home, NOW)
+    found = new_place(folder, NOW)
     key = Path(found.home, "key")
     key.chmod(0o600)
     key.write_text("1" * 64 + "\n")  # the same marks in every one
