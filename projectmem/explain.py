@@ -12,7 +12,7 @@ from projectmem.lookup import data_of, edit_keys, find_one, is_failure, lines_wi
 from projectmem.moment import CHANGES, MEANING, RETRY, RETRY_DEFAULT
 from projectmem.moment import rule as _rule
 from projectmem.moment import shown as _shown
-from projectmem.replay import action_of
+from projectmem.recorded import action_of
 
 if TYPE_CHECKING:
     from projectmem.place import Place

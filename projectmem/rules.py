@@ -15,6 +15,7 @@ from projectmem_logs.errors import SpooledError
 
 from projectmem.errors import BadInputError, NotFoundError, ProjectmemError, RefusedError
 from projectmem.lookup import data_of, find_one, lines_with
+from projectmem.recorded import action_of
 
 if TYPE_CHECKING:
     from projectmem_gate.clauses import Clause
@@ -64,8 +65,6 @@ def covers(label: Mapping[str, Any], action: Action) -> bool:
 
 def tried(events: Iterable[Event], label: Mapping[str, Any], since: int, until: Mapping[str, int] | None = None) -> Past:
     """What `label` would have said to the finished calls among `events`; with `until` ({stream: seq}) of those alone."""
-    from projectmem.replay import action_of
-
     past, hits = Past(since), []
     for event in events:
         stream, seq = event["stream"], event["seq"]
@@ -188,8 +187,6 @@ def examples(
             raise RefusedError(f"the rule {'does not cover' if wanted else 'covers'} its example `{text}`: {spelled(label)}")
         rows.append({"id": "", "text": text, "covers": wanted})
     if origin:
-        from projectmem.replay import action_of
-
         event = find_one(place, origin)
         data = data_of(event)
         if event["kind"] not in ("action.finished", "action.proposed") or not data:

@@ -95,13 +95,29 @@ def answered(payload: Payload, now: int, *, home: str = "") -> dict[str, Any] | 
         return _not_set_up(payload)
     if home and place.home != home:
         return None
-    from projectmem.hook import pipeline
-
     try:
-        reply = pipeline.run(place, payload, now)
+        reply = _looked(place, payload, now)
     except Exception as exc:
         reply = _failed(place, payload, now, exc)
     return _without_secrets(place, reply) if reply else reply
+
+
+def _looked(place: Place, payload: Payload, now: int) -> dict[str, Any] | None:
+    """What the gate makes of it, also while its snapshot is being rebuilt. Raises what pipeline.run raises of other faults."""
+    from projectmem.hook import pipeline
+
+    try:
+        return pipeline.run(place, payload, now)
+    except Exception as exc:
+        from projectmem_projections.errors import SnapshotDamaged
+
+        from projectmem.hook.state import BehindError
+
+        if not isinstance(exc, (BehindError, SnapshotDamaged)):
+            raise
+        from projectmem.hook import meanwhile
+
+        return meanwhile.run(place, payload, now, str(exc))
 
 
 def _adapter(name: str) -> Adapter:

@@ -34,7 +34,7 @@ def finish(place: Place, state: Snapshot, payload: Payload, now: int) -> dict[st
     else:
         failed = [d for d in _record(place, state, payload, fresh, known, now, said) if d["data"]["outcome"] == "failed"]
         if failed and payload.adapter.context(payload.event, "x"):
-            from projectmem.hook.session import after_failure
+            from projectmem.hook.recalling import after_failure
 
             said += after_failure(place, state, payload, failed[0]["data"], now)
     found: dict[str, Any] | None = payload.adapter.context(payload.event, "\n".join(said)) if said else None

@@ -13,7 +13,7 @@ import os
 from projectmem_projections.closed import marked
 from projectmem_projections.snapshot import Snapshot, discard
 
-from projectmem.hook import background, degraded
+from projectmem.hook import background, degraded, pipeline, refolding
 from projectmem.hook.state import BUSY_MS
 
 TYPE_CHECKING = False
@@ -32,17 +32,10 @@ class Meanwhile(Snapshot):
     FOLLOWS = False
 
 
-def path_of(home: str) -> str:
-    """Where the state of the meantime is."""
-    return f"{home}/projections/meanwhile.sqlite"
-
-
 def run(place: Place, payload: Payload, now: int, why: str) -> dict[str, Any] | None:
     """The answer to a payload while there is no snapshot to ask. `why` says what is wrong with it."""
-    from projectmem.hook import pipeline
-
     start_rebuild(place.home)
-    state = _opened(path_of(place.home))
+    state = _opened(refolding.meantime_path(place.home))
     try:
         reply = None
         if payload.kind == "pre":
@@ -77,6 +70,6 @@ def _opened(path: str) -> Meanwhile:
 
 def start_rebuild(home: str) -> bool:
     """Start the process that brings the snapshot up, unless one is at work or has failed within the last minute."""
-    from projectmem.hook.refolding import failed_lately, lock_path
-
-    return not failed_lately(home, RETRY_S) and background.start_alone(lock_path(home), "projectmem.hook.refolding", home)
+    return not refolding.failed_lately(home, RETRY_S) and background.start_alone(
+        refolding.lock_path(home), "projectmem.hook.refolding", home
+    )

@@ -19,27 +19,21 @@ if TYPE_CHECKING:
 
 
 def run(place: Place, payload: Payload, now: int) -> Answer:
-    """The harness's answer to `payload`, None for none. Raises what the log and the snapshot raise; entry.py catches it."""
+    """The harness's answer to `payload`, None for none. Raises what the log and the snapshot raise; entry.py catches it, and
+    answers without a snapshot (meanwhile.py) where that is BehindError or SnapshotDamaged."""
     if payload.kind == "pre" and not payload.ended and not _may_object(place, payload.calls[0], now):
         return None
-    from projectmem_projections.errors import SnapshotDamaged
+    from projectmem.hook.state import mended, open_state
 
-    from projectmem.hook.state import BehindError, mended, open_state
-
+    state = open_state(place, patient=False)
     try:
-        state = open_state(place, patient=False)
-        try:
-            reply = _answer(place, state, payload, now)
-        finally:
-            state.close()
-        if payload.kind == "start":
-            from projectmem.hook import health
+        reply = _answer(place, state, payload, now)
+    finally:
+        state.close()
+    if payload.kind == "start":
+        from projectmem.hook import health
 
-            reply = health.told(place, payload, reply, now)
-    except (BehindError, SnapshotDamaged) as exc:
-        from projectmem.hook import meanwhile
-
-        return meanwhile.run(place, payload, now, str(exc))
+        reply = health.told(place, payload, reply, now)
     wrong = mended(place)
     return _told(place, payload, reply, wrong) if wrong else reply
 

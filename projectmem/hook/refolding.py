@@ -23,6 +23,11 @@ def lock_path(home: str) -> str:
     return f"{home}/projections/refold.lock"
 
 
+def meantime_path(home: str) -> str:
+    """Where the state of the meantime is."""
+    return f"{home}/projections/meanwhile.sqlite"
+
+
 def _mark_path(home: str) -> str:
     return f"{home}/projections/refold.failed"
 
@@ -72,8 +77,6 @@ def refold(home: str) -> None:
     from projectmem_projections.refold import rebuild_snapshot
     from projectmem_projections.snapshot import Snapshot
 
-    from projectmem.hook.meanwhile import path_of
-
     path = f"{home}/projections/gate.sqlite"
     try:
         with Snapshot(path, busy_ms=BUSY_MS) as state:
@@ -85,10 +88,10 @@ def refold(home: str) -> None:
         rebuild_snapshot(home)
     with Snapshot(path, busy_ms=BUSY_MS) as state:
         state.catch_up(home, ALL)
-        if os.path.exists(path_of(home)):
+        if os.path.exists(meantime_path(home)):
             time.sleep(GRACE_S)
             state.catch_up(home, ALL)
-            _adopt(state, path_of(home))
+            _adopt(state, meantime_path(home))
 
 
 def _adopt(state: Snapshot, path: str) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 
-from projectmem.hook.state import policy_of, record, redactor
+from projectmem.hook.recalling import append, recalled
+from projectmem.hook.state import policy_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def start(place: Place, state: Snapshot, payload: Payload, now: int) -> Answer:
         _resident(place)
     source = payload.raw.get("source")
     data = {"source": source if isinstance(source, str) else "", "cwd": payload.cwd}
-    _append(place, payload, "session.started", data, now, state)
+    append(place, payload, "session.started", data, now, state)
     if policy_of(state).mode == "observe":
         return None
     from projectmem.hook import ahead
@@ -52,7 +53,7 @@ def start(place: Place, state: Snapshot, payload: Payload, now: int) -> Answer:
     text = summary(place, state, now, payload.session if going_on else "")
     found: Answer = payload.adapter.context(payload.event, text)
     if found is not None:
-        _append(place, payload, "recall.decided", profile(text), now, state)
+        append(place, payload, "recall.decided", profile(text), now, state)
     return found
 
 
@@ -80,7 +81,7 @@ def _resident(place: Place) -> None:
 def end(place: Place, state: Snapshot, payload: Payload, now: int) -> Answer:
     """Record the end of the session."""
     reason = payload.raw.get("reason")
-    _append(place, payload, "session.ended", {"reason": reason if isinstance(reason, str) else ""}, now, state)
+    append(place, payload, "session.ended", {"reason": reason if isinstance(reason, str) else ""}, now, state)
     return None
 
 
@@ -114,59 +115,3 @@ def summary(place: Place, state: Snapshot, now: int, known_to: str = "") -> str:
     from projectmem.summary import of_place
 
     return of_place(place, state, now=now, nonce=os.urandom(4).hex(), known_to=known_to)
-
-
-def recalled(place: Place, state: Snapshot, payload: Payload, now: int) -> Answer:
-    """What the log knows of a person's prompt, mostly nothing. The prompt itself is nobody's business and is not recorded."""
-    text = payload.raw.get("prompt")
-    if not isinstance(text, str) or not text:
-        return None
-    block = _recall(place, state, payload, text, "prompt", now)
-    answer: Answer = payload.adapter.context(payload.event, block) if block else None
-    return answer
-
-
-def after_failure(place: Place, state: Snapshot, payload: Payload, failed: dict[str, Any], now: int) -> list[str]:
-    """What the log knows of a failure that was just recorded, besides that very action: one block, mostly none."""
-    keys = frozenset(key for key in (failed["key"], failed["failed_key"]) if key)
-    query = f"{failed['text'][:300]}: {failed['signature'] or failed['excerpt'][:300]}"
-    block = _recall(place, state, payload, query, "failure", now, keys)
-    return [block] if block else []
-
-
-def _recall(
-    place: Place, state: Snapshot, payload: Payload, query: str, surface: str, now: int, without: frozenset[str] = frozenset()
-) -> str:
-    """The block that the log has for a question, "" mostly; what was shown is recorded, the question is not. It costs the same
-    however long the log is: where too much of it would have to be read, nothing is said (ahead.py sees that it seldom is)."""
-    from projectmem import recall_light
-
-    read_max = recall_light.READ_MAX if surface == "failure" else recall_light.PROMPT_READ_MAX
-    if recall_light.is_beyond(place.home, read_max) or policy_of(state).mode == "observe":
-        return ""
-    from projectmem_projections.scope import Scope
-
-    from projectmem.hook.state import accepted
-    from projectmem.recall_policy import RecallPolicy
-
-    found = recall_light.lexical(
-        place.home,
-        query,
-        now=now,
-        scope=Scope(place.project, worktree=place.worktree),
-        nonce=os.urandom(4).hex(),
-        session=payload.session,
-        policy=RecallPolicy.from_data((accepted(state) or {}).get("recall")),
-        without=without,
-        read_max=read_max,
-    )
-    if found.block:
-        _append(place, payload, "recall.decided", found.event_data("", surface), now, state)
-    return found.block
-
-
-def _append(place: Place, payload: Payload, kind: str, data: dict[str, Any], now: int, state: Snapshot) -> None:
-    harness, agent = payload.adapter.HARNESS, payload.agent
-    actor = {"session": payload.session, "agent": agent, "harness": harness, "model": "", "origin": "observed"}
-    clean = redactor(place).tree(data)  # a harness's own words: a reason, a source
-    record(place, state, [{"kind": kind, "at": now, "actor": actor, "causes": [], "data": clean}], now)
