@@ -9,7 +9,7 @@ from projectmem.cli import common
 
 if TYPE_CHECKING:
     from projectmem.place import Place
-    from projectmem.write_gate import Waiting
+    from projectmem.undecided import Waiting
 
 KEYS = {"n": "new", "o": "old", "b": "both"}
 PROMPT = "[n]ew one replaces it  [o]ld one stays  [b]oth stand  [s]kip  [q]uit"
@@ -17,10 +17,10 @@ PROMPT = "[n]ew one replaces it  [o]ld one stays  [b]oth stand  [s]kip  [q]uit"
 
 def walk(root: str, as_json: bool) -> None:
     """List what waits; ask a person about each."""
-    from projectmem import write_gate
+    from projectmem import undecided
 
     place, now = common.open_place(root), common.now()
-    held, overdue = write_gate.waiting(place), write_gate.overdue(place, now)
+    held, overdue = undecided.waiting(place), undecided.overdue(place, now)
     if as_json:
         rows = [{"id": w.document.id, "text": w.document.text, "contradicts": w.other.id if w.other else ""} for w in held]
         common.emit({"held": rows, "overdue": [{"id": d.id, "text": d.text, "review_at": d.review_at} for d in overdue]})
@@ -46,10 +46,10 @@ def _settled(place: Place, one: Waiting, choice: str) -> str:
     """What was done. A log that stays locked ends no review: what was decided is kept."""
     from projectmem_logs.errors import SpooledError
 
-    from projectmem import write_gate
+    from projectmem import undecided
 
     try:
-        return write_gate.settle(place, one, choice, now=common.now())
+        return undecided.settle(place, one, choice, now=common.now())
     except SpooledError:
         return f"kept: the log is busy, and what was decided about {one.document.id[-8:]} is added as soon as it is free"
 

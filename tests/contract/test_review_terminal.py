@@ -17,7 +17,7 @@ from projectmem_logs.reader import read_events
 from projectmem_logs.store import init_home
 
 from projectmem import place as places
-from projectmem import write_gate
+from projectmem import undecided
 from projectmem.cli.reviewing import PROMPT
 from projectmem.record import record
 from projectmem.writing import bring_in
@@ -40,7 +40,7 @@ def project(tmp_path: Path) -> places.Place:
     assert found is not None
     for n, text in enumerate((OLD, NEW, ATTACK)):
         record(found, "note.recorded", {"text": text, "tags": []}, now=now - 60_000_000 + n, origin="agent")
-    assert [one.document.text for one in write_gate.waiting(found)] == [NEW, ATTACK]
+    assert [one.document.text for one in undecided.waiting(found)] == [NEW, ATTACK]
     return found
 
 
@@ -98,7 +98,7 @@ def reviewed(project: places.Place, keys: Iterable[str], **more: str) -> tuple[i
 
 def left(project: places.Place) -> list[str]:
     """What still waits."""
-    return [one.document.text for one in write_gate.waiting(project)]
+    return [one.document.text for one in undecided.waiting(project)]
 
 
 def written(project: places.Place) -> int:

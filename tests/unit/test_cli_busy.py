@@ -16,7 +16,7 @@ from projectmem_logs.errors import SpooledError
 from projectmem_logs.reader import read_events
 from projectmem_logs.store import LogStore
 
-from projectmem import place, write_gate
+from projectmem import place, undecided
 from projectmem.cli import app
 from projectmem.hook import draining
 from projectmem.hook.payload import call_of
@@ -135,10 +135,10 @@ def test_a_review_is_recorded_whole_or_not_at_all(busy: Busy, root: Path) -> Non
         record(
             found, "note.recorded", {"text": f"The staging database listens on port {port}", "tags": []}, now=NOW, origin="agent"
         )
-    (one,) = write_gate.waiting(found)
+    (one,) = undecided.waiting(found)
     busy.lock()
     with pytest.raises(SpooledError):
-        write_gate.settle(found, one, "new", now=NOW)
+        undecided.settle(found, one, "new", now=NOW)
     assert busy.kinds() == ["note.recorded", "note.recorded", "record.reviewed", "record.superseded"]
 
 
