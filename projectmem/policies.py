@@ -24,7 +24,8 @@ def read(path: str, *, named: bool = False) -> tuple[Policy, str]:
 
     Raises NotFoundError for no file, PolicyError (file, line, key) for a wrong one.
     """
-    from projectmem_gate import policy
+    from projectmem_gate.policy import PolicyError
+    from projectmem_gate.policy_text import parse
 
     try:
         with open(path, encoding="utf-8") as file:
@@ -33,8 +34,8 @@ def read(path: str, *, named: bool = False) -> tuple[Policy, str]:
         hint = "name one that exists" if named else "the shipped defaults apply until there is one"
         raise NotFoundError(f"no policy file at {path}: {hint}") from None
     except UnicodeDecodeError as exc:
-        raise policy.PolicyError(f"{path}: not UTF-8 text (byte {exc.start}): save it as UTF-8") from None
-    parsed = policy.parse(text, path)
+        raise PolicyError(f"{path}: not UTF-8 text (byte {exc.start}): save it as UTF-8") from None
+    parsed = parse(text, path)
     recall_of(text, path)
     return parsed, text
 

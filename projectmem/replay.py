@@ -171,11 +171,12 @@ class _Checker:
         elif is_failure(event):
             self.failed_keys.update(key for key in (event["data"].get("failed_key"), event["data"].get("key")) if key)
         elif event["kind"] == "policy.changed":
-            from projectmem_gate import policy
+            from projectmem_gate.policy import PolicyError
+            from projectmem_gate.policy_text import parse
 
             try:
-                known = policy.parse(event["data"]["text"], f"policy of event {event['id']}")
-            except (KeyError, TypeError, AttributeError, policy.PolicyError):
+                known = parse(event["data"]["text"], f"policy of event {event['id']}")
+            except (KeyError, TypeError, AttributeError, PolicyError):
                 return  # a policy that cannot be read was never in force
             self.policies[known.hash] = known
 

@@ -1,7 +1,7 @@
 """The compiled policy: integers and strings, so that it can be stored in the snapshot, hashed, and recorded with decisions.
 
 `DEFAULT` is what the shipped text (`policy_text.DEFAULT_TOML`) compiles to; a test holds the two together, so that the
-hook never reads TOML. `parse` loads the TOML side only when it is called.
+hook never reads TOML. Texts are read by `policy_text.parse`.
 """
 
 from __future__ import annotations
@@ -133,17 +133,3 @@ TTL_ASK = {**dict.fromkeys(CLASSES, DAY), "network": 10 * MINUTE, "lock": 10 * M
 COOLDOWN = {"network": 10 * MINUTE, "lock": 10 * MINUTE}
 
 DEFAULT = Policy()
-
-
-def parse(text: str, filename: str = "policy.toml") -> Policy:
-    """The policy that a TOML text says. Raises PolicyError naming file, line and key."""
-    from projectmem_gate.policy_text import compile_text
-
-    return compile_text(text, filename)
-
-
-def default_text() -> str:
-    """The shipped policy as TOML, with its comments: what `init` writes."""
-    from projectmem_gate.policy_text import DEFAULT_TOML
-
-    return DEFAULT_TOML

@@ -168,8 +168,8 @@ _RULE_KEYS: dict[str, Callable[[object], Any]] = {
 _TABLES = sorted({path[:i] for path in (*_SIMPLE, *_BY_CLASS) for i in range(1, len(path) + (path in _BY_CLASS))})
 
 
-def compile_text(text: str, filename: str) -> Policy:
-    """See `policy.parse`."""
+def parse(text: str, filename: str = "policy.toml") -> Policy:
+    """The policy that a TOML text says. Raises PolicyError naming file, line and key."""
     return _Compiler(text, filename).run()
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from projectmem_gate.policy import parse
+from projectmem_gate.policy_text import parse
 from projectmem_logs.store import LogStore
 from projectmem_logs.verify import verify
 

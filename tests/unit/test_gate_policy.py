@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 from projectmem_gate import rules
 from projectmem_gate.identify import identify
-from projectmem_gate.policy import DAY, DEFAULT, HOUR, MINUTE, SECOND, Policy, PolicyError, Rule, default_text, parse
-from projectmem_gate.policy_text import parse_duration
+from projectmem_gate.policy import DAY, DEFAULT, HOUR, MINUTE, SECOND, Policy, PolicyError, Rule
+from projectmem_gate.policy_text import DEFAULT_TOML, parse, parse_duration
 
 
 def test_the_shipped_text_is_the_shipped_policy() -> None:
     """What the hook uses without reading TOML is what the text says; its commented example is a valid rule."""
-    assert parse(default_text()) == DEFAULT
+    assert parse(DEFAULT_TOML) == DEFAULT
     assert parse("") == DEFAULT
-    example = "\n".join(line.removeprefix("# ") for line in default_text().split("[[rule]]")[1].splitlines())
+    example = "\n".join(line.removeprefix("# ") for line in DEFAULT_TOML.split("[[rule]]")[1].splitlines())
     assert [r.name for r in parse("[[rule]]" + example).rules] == ["generated"]
 
 
