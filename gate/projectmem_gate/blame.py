@@ -15,6 +15,16 @@ def shell_error(text: str) -> str:
     """The name a shell could not run, "" when there is no such complaint."""
     if "not found" not in text and "o such file" not in text:
         return ""
+    last = _last[0]
+    if last[0] != text:
+        last = _last[0] = text, _shell_error(text)
+    return last[1]
+
+
+_last: list[tuple[str, str]] = [("", "")]  # several questions about one output ask for it
+
+
+def _shell_error(text: str) -> str:
     if "\n" in text:  # a complaint is one line: only such lines are worth these patterns
         text = "\n".join([line for line in text.split("\n") if "not found" in line or "o such file" in line])
     m = rx(
@@ -34,7 +44,7 @@ def blamed(action: Action, text: str) -> int:
         hits = [i for i, p, name in parts if name == basename(named).lower() or p.text.split()[:1] == [named]]
         if len(hits) == 1:
             return hits[0]
-    hits = [i for i, _, name in parts if name and rx(r"^(?:\S*/)?" + _escape(name) + r": \S").search(text)] if text else []
+    hits = [i for i, _, name in parts if name and _speaks(name, text)]
     if len(hits) == 1:
         return hits[0]
     hits = [i for i, p, _ in parts if len(p.family) > 3 and f"`{p.family}`" in text]
@@ -55,6 +65,11 @@ def blamed(action: Action, text: str) -> int:
         if len(hits) == 1:
             return hits[0]
     return -1
+
+
+def _speaks(name: str, text: str) -> bool:
+    """Does a line begin with the program's name and a colon?"""
+    return f"{name}: " in text and rx(r"^(?:\S*/)?" + _escape(name) + r": \S").search(text) is not None
 
 
 def _task_named(text: str) -> str:
@@ -101,7 +116,10 @@ _REFUSALS = (
 
 def told_codes(action: Action, text: str) -> list[tuple[int, int]]:
     """(index of the part it speaks of, exit code) where the command prints the code itself: `make; echo "exit: $?"`."""
-    if not any("$?" in p.text or "PIPESTATUS" in p.text for p in action.parts):
+    for part in action.parts:
+        if "$" in part.text and ("$?" in part.text or "PIPESTATUS" in part.text):
+            break
+    else:
         return []
     found: list[tuple[int, int]] = []
     for i, part in enumerate(action.parts):
@@ -229,8 +247,13 @@ def _mostly_errors(text: str) -> bool:
 
 def _only_complaint(action: Action, index: int, text: str) -> bool:
     """Is all that was printed one short complaint in the program's own name, as after `| head` or `|| true`?"""
-    lines = [line for line in text.split("\n") if line.strip()]
-    if not lines or len(lines) > 6:
+    lines = []
+    for line in text.split("\n") if text.count("\n") < 64 else text.split("\n", 64):  # most of what is long has more lines
+        if line.strip():
+            lines.append(line)
+            if len(lines) > 6:
+                return False
+    if not lines:
         return False
     first = lines[0]
     name = program(action.parts[index])

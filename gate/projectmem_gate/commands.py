@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 _TEXT_CAP = 400
 _QUOTE = frozenset(" \t\n\"'\\$`|&;<>()*?[]{}#~!")
+_NO_PATH = frozenset(" \n\t\"'<>|;,()=$")
+_PATTERN = frozenset("*?\n ")
+_INNER_MARKS = frozenset(map(chr, range(ord(ACTIVE_END)))) - {GLOB}
 
 
 class Built:
@@ -52,14 +55,7 @@ class Built:
 
 
 def _looks_like_path(word: str) -> bool:
-    if (
-        not word
-        or len(word) > 300
-        or "://" in word
-        or word[0] in "-@%^!"
-        or "..." in word
-        or any(c in word for c in " \n\t\"'<>|;,()=$")
-    ):
+    if not word or len(word) > 300 or "://" in word or word[0] in "-@%^!" or "..." in word or not _NO_PATH.isdisjoint(word):
         return False
     if word[0] in "/.":
         return len(word) > 1 or word == "."
@@ -75,7 +71,7 @@ def _path_word(word: str, built: Built, roots: Roots, keep_dot: bool, operand: b
         return word
     if roots.asks_disk:
         word = _through_links(word, built, roots)
-    if "\\" in word and roots.windows and not any(c in word for c in "*?\n "):
+    if "\\" in word and roots.windows and _PATTERN.isdisjoint(word):
         word = roots.posix(word)
     head = word[0]
     absolute = head == "/" or (roots.windows and word[1:2] == ":")
@@ -289,7 +285,7 @@ def _free_of_cwd(built: Built, roots: Roots) -> bool:
 
 def _marked(word: str) -> bool:
     """Does the word hold an active part other than a pattern?"""
-    return not word.isprintable() and any(c < ACTIVE_END and c != GLOB for c in word)
+    return not word.isprintable() and not _INNER_MARKS.isdisjoint(word)
 
 
 def _nameable(word: str) -> bool:
@@ -332,7 +328,7 @@ def quoted(word: str) -> str:
     text = shown(word)
     if not text:
         return "''"
-    if is_static(word) and any(c in _QUOTE for c in text):
+    if not _QUOTE.isdisjoint(text) and is_static(word):
         return "'" + text.replace("'", "'\\''") + "'"
     return text
 

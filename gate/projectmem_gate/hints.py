@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 ANY = "*"
+_QUOTES = frozenset("'\"\\")
 
 _LETTERS = bytes(b + 32 if 65 <= b <= 90 else b if 97 <= b <= 122 else 32 for b in range(256))
 
@@ -91,7 +92,7 @@ def pick(names: Iterable[str], limit: int = 3) -> tuple[str, ...]:
     out: list[str] = []
     short: list[str] = []
     for name in names:
-        if "secret" in name or any(c in name for c in "'\"\\"):
+        if "secret" in name or not _QUOTES.isdisjoint(name):
             continue
         if not name.isascii():
             short += apart(name)

@@ -86,9 +86,18 @@ def tail_lines(text: str, count: int) -> list[str]:
     return [line for line in text.rsplit("\n", count * 3)[-count * 3 :] if line.strip()][-count:]
 
 
+def last_line(text: str) -> str:
+    """The last line that is not blank, "" where all are."""
+    end = len(text.rstrip())
+    below = text.find("\n", end)
+    return text[text.rfind("\n", 0, end) + 1 : below if below >= 0 else len(text)] if end else ""
+
+
 def basename(path: str) -> str:
     """The last component of a path, either slash."""
-    return path.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1]
+    if "\\" in path:
+        path = path.replace("\\", "/")
+    return path.rstrip("/").rsplit("/", 1)[-1] if "/" in path else path
 
 
 def _is_assignment(word: str) -> bool:
@@ -102,8 +111,21 @@ def is_own_path(word: str) -> bool:
 
 
 def command_words(part: Part) -> list[str]:
-    """The part's words from the program that really runs onwards: assignments and pure wrappers are looked through."""
-    words = part.text.split()
+    """The part's words from the program that really runs onwards: assignments and pure wrappers are looked through. The list is
+    kept for the next who asks, as every question about an outcome begins with it: leave it as it is."""
+    found = _words.get(part.text)
+    if found is None:
+        if len(_words) >= _WORDS_KEPT:
+            _words.clear()
+        found = _words[part.text] = _looked_through(part.text.split())
+    return found
+
+
+_WORDS_KEPT = 256  # texts of at most 400 characters
+_words: dict[str, list[str]] = {}
+
+
+def _looked_through(words: list[str]) -> list[str]:
     i = 0
     while i < len(words):
         word = words[i]

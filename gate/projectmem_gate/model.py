@@ -116,10 +116,22 @@ class Part(Value):
         self.variant, self.kin, self.undoes, self.limit = variant, kin, undoes, limit
 
     def to_data(self) -> dict[str, Any]:
-        """As plain data; a limit only where there is one."""
-        data = super().to_data()
-        if not self.limit:
-            del data["limit"]
+        """As plain data; a limit only where there is one. Written out: an import asks every part for it."""
+        data: dict[str, Any] = {
+            "key": self.key,
+            "kind": self.kind,
+            "family": self.family,
+            "text": self.text,
+            "words": list(self.words),
+            "paths": list(self.paths),
+            "effects": [list(effect) for effect in self.effects],
+            "trivial": self.trivial,
+            "variant": self.variant,
+            "kin": self.kin,
+            "undoes": self.undoes,
+        }
+        if self.limit:
+            data["limit"] = self.limit
         return data
 
 

@@ -47,6 +47,7 @@ _STARTS: tuple[tuple[str, str], ...] = (
     ("Cancelled: parallel tool call", CANCELLED),
     ("Cancelled", CANCELLED),
 )
+_MARKS = tuple(mark for mark, _ in _STARTS)
 _EDIT_FAILED = (
     "String to replace not found", "apply_patch verification failed", "File has not been read yet", "File has been modified",
     "File has been unexpectedly modified", "Your proposed edit has introduced", "Error: ", "error: ", "InputValidationError",
@@ -160,9 +161,10 @@ def _refused(text: str, is_error: bool | None, error_kind: str, interrupted: boo
     if is_error is False:
         return ""
     start = text[:400].lstrip().removeprefix("<tool_use_error>")
-    for mark, outcome in _STARTS:
-        if start.startswith(mark):
-            return outcome if mark != "Cancelled" or len(text) < 80 else ""
+    if start.startswith(_MARKS):
+        for mark, outcome in _STARTS:
+            if start.startswith(mark):
+                return outcome if mark != "Cancelled" or len(text) < 80 else ""
     if start.startswith("PreToolUse:") and "hook error" in start:
         return REJECTED
     return ""
@@ -267,7 +269,14 @@ def _own_errors(action: Action, indexes: list[int], text: str) -> bool:
 
 
 def _looks_failed(text: str, lines: int = 3) -> bool:
+    if lines >= len(text):  # all of them: a word is looked for as the text stands
+        low = text.lower()
+        if any(map(low.__contains__, _WORDS_OF_FAILURE)):
+            return True
+        if "found" not in low and "such" not in low:
+            return False
     last = " ".join(tail_lines(text, lines)).lower()
-    return any(
-        m in last for m in ("error", "fail", "fatal", "not found", "no such", "cannot", "denied", "traceback", "***", "panic")
-    )
+    return any(map(last.__contains__, (*_WORDS_OF_FAILURE, "not found", "no such")))
+
+
+_WORDS_OF_FAILURE = ("error", "fail", "fatal", "cannot", "denied", "traceback", "***", "panic")

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 MAX_DEPTH = 8
 # Programs that change what later commands of the same shell find.
 _ENVIRONMENTS = ("source", ".", "nvm", "conda", "mamba", "pyenv", "workon", "sdk", "fnm", "asdf", "module")
+_MOVING = frozenset(
+    (*_ENVIRONMENTS, "set", "cd", "chdir", "pushd", "popd", "set-location", "push-location", "pop-location")
+)  # what `_move` follows
 
 
 def command(walk: Walk, argv: list[str], env: dict[str, str], scope: Scope, stdin: Stdin, writes: Writes) -> None:
@@ -35,8 +38,9 @@ def command(walk: Walk, argv: list[str], env: dict[str, str], scope: Scope, stdi
             scope = _within(walk, scope, folder)
         under = (*under, *prefix)
         argv = wrappers.neutral(rest, env, False, limits)
-    for name in wrappers.NEUTRAL_ENV & env.keys():
-        del env[name]
+    if env:
+        for name in wrappers.NEUTRAL_ENV & env.keys():
+            del env[name]
     if argv and argv[0] in scope.functions:
         return  # its commands were walked where it is defined
     before = len(walk.commands)
@@ -70,7 +74,7 @@ def _nested(
     walk: Walk, argv: list[str], env: dict[str, str], under: tuple[str, ...], scope: Scope, stdin: Stdin, writes: Writes
 ) -> bool:
     """Walk into payloads; true when nothing else of this command is left to emit."""
-    if scope.depth >= MAX_DEPTH:
+    if scope.depth >= MAX_DEPTH or not wrappers.may_carry(argv[0]):
         return False
     name = wrappers.basename(argv[0])
     before = len(walk.commands)
@@ -132,6 +136,8 @@ def _given(walk: Walk, since: int, source: Command | None, scope: Scope) -> None
 def _move(walk: Walk, argv: list[str], scope: Scope) -> None:
     """Follow cd, pushd, popd, and what sets up an environment."""
     name = argv[0]
+    if name not in _MOVING and name.lower() not in _MOVING:
+        return
     if name == "set" and len(argv) == 2 and walk.roots.windows and (pair := wrappers.assignment(argv[1])):
         scope.env[pair[0]] = pair[1]  # cmd: `set X=1 && npm test`
         return

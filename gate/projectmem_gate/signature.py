@@ -115,11 +115,14 @@ _last: list[tuple[str, list[str]]] = [("", [])]  # class, signature and excerpt 
 def _telling_lines(text: str) -> list[str]:
     traced = _exception(text)
     lines = [_unprefixed(line) for line in text.split("\n") if line.strip()]
+    joined = "\n".join(lines)
     if len(lines) > 1 and lines[-1][-1:].isdigit() and rx(_CODE_LINE).match(lines[-1]):
         lines.pop()  # `; echo "exit: $?"`
     for needles, pattern in _TELLING:
         if any(n in text for n in needles):
             match = rx(pattern).search
+            if not match(joined):  # a line that it matches, it matches among others too
+                continue
             hits = list(dict.fromkeys(line for line in lines if match(line) and not line.lstrip().startswith(_NOISE)))
             if hits:
                 if traced and needles[0] not in ("command not found", "FAILED ", "FAIL:"):

@@ -6,7 +6,7 @@ a pattern is compiled only for text in which it has a chance.
 
 from __future__ import annotations
 
-from projectmem_gate.lines import names, rx, tail_lines
+from projectmem_gate.lines import last_line, names, rx, tail_lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -283,12 +283,12 @@ def groups(program: str) -> tuple[str, ...]:
 
 def tells(wanted: Iterable[str], text: str) -> bool:
     """Does `text` hold a verdict of failure by one of the groups?"""
-    chosen = tuple(wanted)
+    chosen = (*wanted, *[stem for stem in _STEMS if stem in text])
     rules = _CHOSEN.get(chosen)
     if rules is None:
         if len(_CHOSEN) > 1_000:
             _CHOSEN.clear()
-        rules = _CHOSEN[chosen] = [(needles, pattern) for g, needles, pattern in RULES if g in chosen]
+        rules = _CHOSEN[chosen] = _possible(chosen)
     for needles, pattern in rules:
         for needle in needles:
             if needle in text:
@@ -298,7 +298,21 @@ def tells(wanted: Iterable[str], text: str) -> bool:
     return False
 
 
-_CHOSEN: dict[tuple[str, ...], list[tuple[tuple[str, ...], str]]] = {}  # the rules of groups
+# What most substrings of the rules hold: where it is not in a text they need not be looked for. (No group has such a name.)
+_STEMS = ("rror", "RROR", "ail", "AIL")
+_CHOSEN: dict[tuple[str, ...], list[tuple[tuple[str, ...], str]]] = {}  # the rules of groups, for a text with these stems
+
+
+def _possible(chosen: tuple[str, ...]) -> list[tuple[tuple[str, ...], str]]:
+    """The rules of the groups in `chosen`, with the substrings that a text can hold that has no more stems than these."""
+    lacking = [stem for stem in _STEMS if stem not in chosen]
+    rules = []
+    for group, needles, pattern in RULES:
+        if group in chosen:
+            left = tuple(needle for needle in needles if not any(stem in needle for stem in lacking))
+            if left:
+                rules.append((left, pattern))
+    return rules
 
 
 def ends_in_traceback(text: str) -> bool:
@@ -312,10 +326,10 @@ def ends_in_traceback(text: str) -> bool:
 
 def _is_rest_of_traceback(text: str) -> bool:
     """Is all of it the end of one, as `| tail -3` leaves it: lines of code, further in, and the exception?"""
-    lines = [line for line in text[-4_000:].split("\n") if line.strip()]
-    if len(lines) < 2 or not is_exception(lines[-1]) or len(text) > 4_000:
+    if len(text) > 4_000 or not is_exception(last_line(text)):
         return False
-    return all(line.startswith(("    ", '  File "')) for line in lines[:-1])
+    lines = [line for line in text.split("\n") if line.strip()]
+    return len(lines) > 1 and all(line.startswith(("    ", '  File "')) for line in lines[:-1])
 
 
 def is_exception(line: str) -> bool:

@@ -21,7 +21,13 @@ QCOMMAND = "\x06"  # a quoted command substitution ... END
 PROCESS = "\x07"  # a process substitution ... END
 ACTIVE_END = "\x08"
 
-_PLAIN_BREAKERS = "\\*?[~{}'\"$`"
+_MARKS = frozenset(map(chr, range(ord(ACTIVE_END))))
+_PLAIN_BREAKERS = frozenset("\\*?[~{}'\"$`")
+# A word without any of these is the characters that are written, whatever the parser made of it.
+_SPECIAL = _PLAIN_BREAKERS | _MARKS | frozenset("<>()")
+_WORDS = frozenset(
+    ("word", "number", "variable_name", "special_variable_name", "command_name", "extglob_pattern", "regex")
+)  # node types
 _ESCAPES = {
     "n": "\n",
     "t": "\t",
@@ -37,12 +43,13 @@ _ESCAPES = {
     "f": "\f",
     "v": "\v",
 }
+_SPLIT = frozenset(" \t\n*?[")  # what the shell would make several words of, or names of files
 _SHOWN = {ord(c): None for c in (GLOB, UNQUOTED, QUOTED, COMMAND, END, QCOMMAND, PROCESS)}
 
 
 def is_static(word: str) -> bool:
     """No active part: the shell passes exactly these characters."""
-    return word.isprintable() or not any(c < ACTIVE_END for c in word)  # no mark can be printed, and most words can
+    return word.isprintable() or _MARKS.isdisjoint(word)  # no mark can be printed, and most words can
 
 
 def shown(word: str) -> str:
@@ -57,7 +64,7 @@ def clean(text: str) -> str:
 
 def unquoted(text: str) -> str:
     """Text outside quotes: backslashes resolved, active characters marked."""
-    if not any(c in text for c in _PLAIN_BREAKERS):
+    if _PLAIN_BREAKERS.isdisjoint(text):
         return clean(text)
     out, i, n = [], 0, len(text)
     while i < n:
@@ -154,12 +161,15 @@ class Reader:
     def word(self, node: Any) -> str:
         """The canonical word of a word-like node."""
         kind = node.type
-        if kind in ("word", "number", "variable_name", "special_variable_name", "command_name", "extglob_pattern", "regex"):
+        if kind in _WORDS:
+            text = self.text(node)
+            if _SPECIAL.isdisjoint(text):
+                return text
             if kind == "command_name" and node.child_count:
                 return "".join([self.word(c) for c in node.children])
             if node.child_count and kind != "word":
                 return self._pieces(node)
-            return unquoted(self.text(node))
+            return unquoted(text)
         if kind == "string":
             return self._string(node)
         if kind == "raw_string":
@@ -177,7 +187,7 @@ class Reader:
         if kind in ("simple_expansion", "expansion"):
             text = variable(self.text(node))
             known = self.lookup(text[1:]) if text.startswith("$") else None
-            if known is not None and (quoted or not any(c in " \t\n*?[" for c in known)):
+            if known is not None and (quoted or _SPLIT.isdisjoint(known)):
                 return known
             return (QUOTED if quoted else UNQUOTED) + clean(text) + END
         if kind == "command_substitution":

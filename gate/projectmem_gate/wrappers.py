@@ -200,6 +200,9 @@ _LONG = {("uv", "-p"): "--python", ("uvx", "-p"): "--python", ("npx", "-p"): "--
          ("hatch", "-e"): "--env", ("hatch", "-p"): "--project", ("pdm", "-p"): "--project"}  # fmt: skip
 
 
+_STARTERS = frozenset((*_KEPT, *_TWO_WORDS, "nix", *(words[0] for words, _ in _LONG_HAND)))
+
+
 def _in_front(argv: list[str]) -> list[str]:
     """`uv --directory web run x` with the options behind the subcommand, as `uv run --directory web x`."""
     name = basename(argv[0])
@@ -223,6 +226,8 @@ def values_of(launcher: str) -> tuple[str, ...]:
 def kept(argv: list[str]) -> tuple[list[str], list[str], str]:
     """(prefix, rest, folder it works in or "") when `argv` starts with a wrapper that matters and runs something, else
     ([], argv, "")."""
+    if basename(argv[0]) not in _STARTERS:
+        return [], argv, ""
     given, argv = argv, _in_front(argv)
     for words, others in _LONG_HAND:
         if tuple(argv[: len(words)]) == words:
@@ -342,6 +347,20 @@ def _source(words: Sequence[str]) -> str | None:
     if not words or any(mark in word for word in words for mark in (COMMAND, QCOMMAND)):
         return None
     return " ".join([shown(word) for word in words])
+
+
+_CARRIERS = SHELLS | names(
+    """
+    cmd powershell pwsh su nix-shell fish eval ssh xargs gxargs docker podman kubectl docker-compose nerdctl oc
+    find gfind fd fdfind
+    """
+)
+
+
+def may_carry(word: str) -> bool:
+    """Is this a program that can be given a command to run: one that `shell_payload`, `ssh` and what follows look for?"""
+    name = basename(word)
+    return name in _CARRIERS or name.removesuffix(".exe").lower() in _CARRIERS
 
 
 def ssh(argv: Sequence[str]) -> tuple[str, str] | None:

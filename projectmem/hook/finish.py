@@ -205,7 +205,10 @@ def judged(call: Call, action: Action, before: dict[str, Any]) -> Outcome:
 def _left_running(call: Call, action: Action) -> bool:
     """Whether the command line itself puts everything that could fail into the background (`make &`): nothing of it has ended.
     What the harness was asked to put there is another thing: it tells of the start, and of the end where it can."""
-    if not any(part.limit < 0 for part in action.parts):
+    for part in action.parts:
+        if part.limit < 0:
+            break
+    else:
         return False
     from projectmem_gate.tools import limit
 

@@ -115,6 +115,7 @@ def _draft(call: Call, action: Action, outcome: Outcome) -> Draft:
 def _judged(place: Place, call: Call, action: Action) -> Outcome:
     """What became of the call. Where it went well and its output says no more than that, nothing of the output is kept: no secret
     in it can be, and none is looked for."""
+    outcome = None
     if not (call["is_error"] or call["exit_code"] or call["error_kind"]):
         family = action.parts[-1].family if action.parts else ""
         if verifiers.report(family, call["output"]) is None:
@@ -122,10 +123,14 @@ def _judged(place: Place, call: Call, action: Action) -> Outcome:
             if outcome.outcome == OK and not outcome.excerpt and not outcome.signature:
                 call["output"] = ""
                 return outcome
-    return _looked_at(place, call, action)
+    return _looked_at(place, call, action, outcome)
 
 
-def _looked_at(place: Place, call: Call, action: Action) -> Outcome:
-    """What became of a call whose output may be kept, or is compared: without its secrets."""
-    call["output"] = redactor(place).text(sanitize(call["output"]))
+def _looked_at(place: Place, call: Call, action: Action, known: Outcome | None = None) -> Outcome:
+    """What became of a call whose output may be kept, or is compared: without its secrets. `known` is what it came to with them:
+    where there are none, that is the answer."""
+    clean = redactor(place).text(sanitize(call["output"]))
+    if known is not None and clean == call["output"]:
+        return known
+    call["output"] = clean
     return judged(call, action, {})

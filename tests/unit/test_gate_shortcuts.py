@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import random
 
-from projectmem_gate import blame, commands, signature, telling
-from projectmem_gate.lines import rx
+import pytest
+from projectmem_gate import blame, commands, lines, outcome, payloads, signature, telling, wrappers
+from projectmem_gate.identify import identify
+from projectmem_gate.lines import rx, tail_lines
+from projectmem_gate.model import Part, Value
 from projectmem_gate.words import ACTIVE_END, GLOB, is_static
 
 SEEN = "abc é\u00a0\u2028\ud800\n\t\x00\x01\x02\x05\x07\x08\x1b*"
@@ -70,3 +73,90 @@ def test_what_a_shell_could_not_run_is_found_among_any_lines() -> None:
             around = chance.choices(["", "ok", "a: b", "$ foo", "\t", "it was not to be found", "line 3:", "sh:"], k=6)
             at = chance.randrange(7)
             assert blame.shell_error("\n".join([*around[:at], line, *around[at:]])) == named
+
+
+def test_a_line_that_tells_is_seen_among_others() -> None:
+    """What is looked for in all lines at once is in none of them where it is not there."""
+    chance = random.Random(8)
+    more = ["npm ERR! 404 ", "npm ERR! 404 x", "● Console", "● a", "\u00d7 b", "E: c", '"error": "x"', "* code: 2", "[E]", " "]
+    for _ in range(2_000):
+        of = chance.choices(LINES + more, k=chance.randrange(1, 5))
+        for _, pattern in signature._TELLING:
+            if any(rx(pattern).search(line) for line in of):
+                assert rx(pattern).search("\n".join(of))
+
+
+def test_the_last_line_and_the_rest_of_a_traceback() -> None:
+    """Blank lines, blanks at the end of lines and every other character that ends none."""
+    chance = random.Random(9)
+    some = ["", " ", "\t", "    x()", '  File "a.py"', "a.B: c", "KeyError", "KeyError ", "ValueError: x", "\x0b", "a\x85b", "é"]
+    for _ in range(5_000):
+        text = "\n".join(chance.choices(some, k=chance.randrange(5)))
+        kept = [line for line in text.split("\n") if line.strip()]
+        assert lines.last_line(text) == (kept[-1] if kept else "")
+        whole = len(kept) > 1 and telling.is_exception(kept[-1]) and all(k.startswith(("    ", '  File "')) for k in kept[:-1])
+        assert telling._is_rest_of_traceback(text) is whole
+
+
+def test_words_of_failure_are_found_in_all_of_a_text() -> None:
+    """Across lines too, as the lines are one text then; and in the last ones alone."""
+    chance = random.Random(10)
+    some = ["", "not", "found", "No", "such", "no such", "Errors", "ok", "DENIED", "  ", "***", "İ", "fai", "led", "Fail"]
+    words = ("error", "fail", "fatal", "not found", "no such", "cannot", "denied", "traceback", "***", "panic")
+    for _ in range(5_000):
+        text = "\n".join(chance.choices(some, k=chance.randrange(6)))
+        for count in (3, len(text)):
+            shown = " ".join(tail_lines(text, count)).lower()
+            assert outcome._looks_failed(text, count) is any(word in shown for word in words)
+
+
+def test_programs_that_carry_no_other_are_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By their name, whatever stands behind it, and so are those that start no other."""
+    names = ["git", "make", "uv", "tool", "run", "bun", "x", "nix", "mise", "sudo", "pnpx", "npx", "BASH.exe", "/bin/sh", "zsh",
+             "pwsh", "su", "fish", "xargs", "gxargs", "find", "fd", "docker", "kubectl", "ssh", "nix-shell", "eval", "a/uv",
+             "timeout", *wrappers._KEPT, *wrappers._TWO_WORDS]  # fmt: skip
+    rest = ["-c", "run", "exec", "x", "-exec", "ls", ";", "sh", "--", "-D", "a", "develop", "tool", "-command", "dlx"]
+    chance = random.Random(11)
+    for _ in range(5_000):
+        argv = [chance.choice(names), *chance.choices(rest, k=chance.randrange(6))]
+        short = wrappers.kept(list(argv))
+        with monkeypatch.context() as patch:
+            patch.setattr(wrappers, "_STARTERS", names)
+            assert wrappers.kept(list(argv)) == short
+        if not wrappers.may_carry(argv[0]):
+            assert argv[0] != "eval" and wrappers.shell_payload(argv) is None and wrappers.ssh(argv) is None
+            assert wrappers.container(argv) is None and wrappers.xargs(argv) is None and wrappers.find_commands(argv) == []
+
+
+def test_what_moves_a_shell_is_followed_by_all_its_names() -> None:
+    """In PowerShell's spellings too; any other program moves nothing."""
+    for command in (
+        "cd a",
+        "pushd a",
+        "chdir a",
+        "Set-Location a",
+        "push-LOCATION a",
+        "pushd b; popd; cd a",
+        "cd a; Pop-Location",
+    ):
+        parts = identify("Bash", {"command": f"{command}; make"}, root="/r", cwd="/r").parts
+        assert parts[-1].text == "make  # in a", command
+    assert identify("Bash", {"command": "git a; make"}, root="/r", cwd="/r").parts[-1].text == "make"
+    assert {"source", ".", "nvm"} <= payloads._MOVING
+
+
+def test_the_words_of_a_part_are_kept_for_the_next_who_asks() -> None:
+    """Also after more of them than are kept."""
+    for n in range(600):
+        part = Part("k", "sh", "f", f"A=1 sudo -u x timeout {n} make -j{n % 7}")
+        assert lines.command_words(part) == lines._looked_through(part.text.split()) == ["make", f"-j{n % 7}"]
+    assert len(lines._words) <= lines._WORDS_KEPT
+
+
+def test_a_part_as_data_is_what_every_value_is() -> None:
+    """Its fields by name, tuples as lists; a limit only where there is one."""
+    for limit in (0, -1, 5):
+        part = Part("k", "sh", "f", "t", ("a",), ("p", "q"), (("edit", "p"), ("env", "")), True, "v", "kin", "u", limit)
+        data = Value.to_data(part)
+        assert part.to_data() == (data if limit else {name: value for name, value in data.items() if name != "limit"})
+        assert list(part.to_data()) == [name for name in Part.__slots__ if limit or name != "limit"]
