@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from projectmem_logs.bulk import Encoded
+    from projectmem_projections.fold_rows import Folded
     from projectmem_projections.snapshot import Snapshot
 
     from projectmem.place import Place
@@ -54,6 +56,8 @@ def append(
     snapshot: Snapshot | None = None,
     problems: list[str] | None = None,
     wait_ms: int = 0,
+    encoded: Sequence[Encoded] = (),
+    folded: Sequence[Folded] = (),
 ) -> list[Event]:
     """Write `drafts` as one batch and update the snapshot under the same lock; returns the sealed events.
 
@@ -63,13 +67,15 @@ def append(
     problems    collects what a person should hear: what the log healed, and a snapshot that could not be updated. The log
                 is the truth: such a snapshot never undoes or fails an append; the next reader brings it up to date.
     wait_ms     how long to wait for the lock, 0 for as long as a hook does
+    encoded, folded   of an import, instead of drafts: their bytes (bulk.py) and what they fold to (fold_rows.py)
     Drafts must be redacted already. Raises LogError (SpooledError when the lock stayed busy: the drafts were spooled, and a
     process was started that brings them in as soon as it is free).
     """
 
     def after(events: list[Event]) -> None:
         try:
-            _fold(place.home, events, snapshot, store.end())
+            known = dict(zip([event["id"] for event in events[len(events) - len(folded) :]], folded, strict=True))
+            _fold(place.home, events, snapshot, store.end(), known)
         except Exception as exc:  # derived data: the append stands whatever happens here
             if problems is not None:
                 problems.append(f"the gate's snapshot was not updated ({type(exc).__name__}: {exc})")
@@ -78,7 +84,7 @@ def append(
     usual = store.wait_ms
     try:
         store.wait_ms = wait_ms or usual
-        events = store.append(drafts, now=now, durability=durability, after=after)
+        events = store.append(drafts, now=now, durability=durability, after=after, encoded=encoded)
         if problems is not None:
             problems.extend(store.notices)
     except SpooledError:
@@ -95,12 +101,14 @@ def append(
 def bring_in(place: Place, now: int, wait_ms: int) -> None:
     """Write what is spooled to the log and fold it in; nothing where the lock is not free within `wait_ms`. Raises LogError."""
     with LogStore(place.home, project=place.project, wait_ms=wait_ms) as store:
-        store.append([], now=now, after=lambda events: _fold(place.home, events, None, store.end()))
+        store.append([], now=now, after=lambda events: _fold(place.home, events, None, store.end(), {}))
 
 
-def _fold(home: str, events: list[Event], snapshot: Snapshot | None, ends: dict[str, tuple[str, int]]) -> None:
+def _fold(
+    home: str, events: list[Event], snapshot: Snapshot | None, ends: dict[str, tuple[str, int]], folded: dict[str, Folded]
+) -> None:
     if snapshot is not None:
-        _apply(home, events, snapshot, ends)
+        _apply(home, events, snapshot, ends, folded)
         return
     from projectmem_projections.snapshot import Snapshot as Opened
 
@@ -108,13 +116,15 @@ def _fold(home: str, events: list[Event], snapshot: Snapshot | None, ends: dict[
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     own = Opened(path)
     try:
-        _apply(home, events, own, ends)
+        _apply(home, events, own, ends, folded)
     finally:
         own.close()
 
 
-def _apply(home: str, events: list[Event], snapshot: Snapshot, ends: dict[str, tuple[str, int]]) -> None:
+def _apply(
+    home: str, events: list[Event], snapshot: Snapshot, ends: dict[str, tuple[str, int]], folded: dict[str, Folded]
+) -> None:
     """Fold the batch in. Only our own stream's end is vouched for: nobody else can move it while the lock is held."""
-    complete = snapshot.apply(events, positions=ends)
+    complete = snapshot.apply(events, positions=ends, folded=folded)
     if not complete and snapshot.lag(home) <= CATCH_UP_BYTES:  # everybody else waits for the lock: a long way is for later
         snapshot.catch_up(home)

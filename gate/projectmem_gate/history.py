@@ -46,16 +46,22 @@ def _identity(entry: Mapping[str, Any]) -> tuple[int, str, int, str]:
 
 
 def merge(entries: Iterable[Entry], new: Entry) -> list[Entry]:
-    """`entries` and `new`, sorted, the newest of each sort kept. Commutative and idempotent.
+    """`entries` and `new`, sorted, the newest of each sort kept. Commutative and idempotent: see `merge_all`."""
+    return merge_all(entries, (new,))
+
+
+def merge_all(entries: Iterable[Entry], more: Sequence[Entry]) -> list[Entry]:
+    """The same of several new ones at once: what they would come to one after the other, in whatever order.
 
     Outcomes, asks and each kind of touch have a quota of their own, so that a loop of asks can push out
     neither the failure it is about nor a pin. What a stream recorded last of a sort is kept whatever its date, so that
     entries of a clock that was ahead cannot push it out.
     """
     every = {_identity(e): e for e in entries}
-    if not every:
-        return [new]
-    every[_identity(new)] = new
+    if not every and len(more) == 1:
+        return [*more]
+    for new in more:
+        every[_identity(new)] = new
     kept: list[Entry] = []
     room: dict[str, int] = {}
     last: dict[tuple[str, str], int] = {}

@@ -17,14 +17,14 @@ from typing import Any
 import orjson
 
 from .canonical import MAX_INT, canonical_text, fits
-from .envelope import ACTOR_FIELDS, ID_BYTES, MAX_CAUSES, MAX_LINE, SALT_BYTES, VERSION, actor, actor_text, check_draft
+from .envelope import ACTOR_FIELDS, ID_BYTES, MAX_CAUSES, MAX_LINE, SALT_BYTES, VERSION, Prepared, actor, actor_text, check_draft
 from .errors import EventError
 from .sweep import DEEPER, no_floats
 
 # Who and what, the same for many events: actor, kind, the text of a line up to the value of `at`, and from `kind` to `left`.
 Run = tuple[dict[str, str], str, str, str]
-# The run, at, causes, data, and the canonical bytes of data.
-Encoded = tuple[Run, int, list[str], dict[str, Any], bytes]
+# The run, at, causes, data (None where only its bytes are at hand), and the canonical bytes of data.
+Encoded = tuple[Run, int, list[str], dict[str, Any] | None, bytes]
 
 _OPTIONS = (
     orjson.OPT_SORT_KEYS | orjson.OPT_STRICT_INTEGER | orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
@@ -108,6 +108,23 @@ def _run(given: Any, kind: str) -> Run:
                 _runs.clear()
             _runs[key] = run
     return run
+
+
+def encoded(kind: str, at: int, actor: dict[str, str], raw: bytes) -> Encoded:
+    """A draft without causes that `prepare_many` took in another process of this program: `raw` is what it made of the data."""
+    return _run(actor, kind), at, [], None, raw
+
+
+def read(raw: bytes) -> dict[str, Any]:
+    """Data from its bytes."""
+    found: dict[str, Any] = orjson.loads(raw)
+    return found
+
+
+def prepared(one: Encoded) -> Prepared:
+    """The same as envelope.prepare has it."""
+    (who, kind, _, _), at, causes, data, raw = one
+    return Prepared(kind, at, who, causes, read(raw) if data is None else data, raw.decode())
 
 
 def _carefully(draft: Any, now: int) -> Encoded:
@@ -212,10 +229,14 @@ def seal_many(
     scope: dict[str, str],
     scope_text: str,
     events: bool = True,
+    places: bool = False,
 ) -> tuple[list[dict[str, Any]], bytes, str, str]:
-    """As `envelope.seal_all`, and the last record's id and hash besides; without `events` their list stays empty."""
+    """As `envelope.seal_all`, and the last record's id and hash besides; without `events` their list stays empty. With `places`
+    it holds of each event what gives it its place: stream, seq, id, prev and hash."""
     if len(batch) == 1:
-        return _seal_one(batch[0], stream, first, prev, ts, rand, scope, scope_text, events)
+        alone = _seal_one(batch[0], stream, first, prev, ts, rand, scope, scope_text, events and not places)
+        place = {"id": alone[2], "stream": stream, "seq": first, "prev": prev, "hash": alone[3]}
+        return ([place], *alone[1:]) if places else alone
     ms, us = divmod(ts, 1000)  # ids are made a microsecond apart, as envelope.seal_all does
     start = _millisecond(ms)
     salts = rand.hex()
@@ -228,8 +249,8 @@ def seal_many(
     lines: list[bytes] = []
     add = lines.append
     id, last, end = "", prev, len(batch)
-    places = zip(batch, range(first, first + end), range(end - 1, -1, -1), range(0, _STEP * end, _STEP), strict=True)
-    for ((who, kind, head, kind_part), at, causes, data, raw), seq, left, at_rand in places:
+    numbered = zip(batch, range(first, first + end), range(end - 1, -1, -1), range(0, _STEP * end, _STEP), strict=True)
+    for ((who, kind, head, kind_part), at, causes, data, raw), seq, left, at_rand in numbered:
         at_id = 2 * at_rand + 2 * SALT_BYTES
         salt = salts[2 * at_rand : at_id]
         id = f"{start}{_FRACTIONS[us]}{bits[at_id : at_id + 4]}-{bits[at_id + 4 : at_id + 16]}"
@@ -241,7 +262,9 @@ def seal_many(
         add(f'{before},"data":'.encode())
         add(raw)
         add(f',"digest":"{digest}","hash":"{hash}"{middle},"salt":"{salt}"{after}\n'.encode())
-        if events:
+        if places:
+            made.append({"id": id, "stream": stream, "seq": seq, "prev": last, "hash": hash})
+        elif events:
             made.append({
                 "v": VERSION, "id": id, "stream": stream, "seq": seq, "batch": first, "left": left, "ts": ts, "at": at,
                 "kind": kind, "scope": dict(scope), "actor": dict(who), "causes": causes, "data": data,

@@ -79,6 +79,7 @@ class LogStore:
         durability: str = "durable",
         after: Callable[[list[Event]], None] | None = None,
         returning: bool = True,
+        encoded: Sequence[Encoded] = (),
     ) -> list[Event]:
         """Append `drafts` in order and return every event written, those of healing and of the spool before them. Without drafts
         only those; nothing where the lock is not free.
@@ -88,6 +89,7 @@ class LogStore:
                     "batch": for imports, a batch and a sync per 4 MiB, all of it on the platter when this returns
         after       called with the events while the lock is still held; what it raises lands in `after_error`
         returning   False, without `after`: an import need not make a dict of each event; those of healing are returned
+        encoded     instead of drafts: what bulk.prepare_many made of them. `after` and the caller get their places only
 
         Raises EventError or CanonicalError (a draft is wrong, nothing was done), SpooledError (the lock was not free
         within wait_ms; the drafts are safe and the next append writes them), AppendError (the disk refused; nothing of
@@ -95,9 +97,9 @@ class LogStore:
         """
         if durability not in ("durable", "batch"):
             raise LogError(f"durability must be durable or batch, not {durability!r}")
-        encoded: list[Encoded] = []
+        places = bool(encoded)
         prepared: list[Prepared] = []
-        many = durability == "batch" and len(drafts) > 1
+        many = durability == "batch" and len(drafts or encoded) > 1
         if drafts and (many or self._lives_long()):
             from . import bulk  # the same bytes, faster; its imports are too heavy for the hook
 
@@ -107,14 +109,14 @@ class LogStore:
             prepared = [prepare(d, now) for d in drafts]
         self.notices, self.after_error = [], None
         if not self._mutex.acquire(timeout=self.wait_ms / 1000):
-            return self._spool(prepared or [prepare(d, now) for d in drafts], now)
+            return self._spool(prepared, encoded, now)
         try:
             if not self._take():
-                return self._spool(prepared or [prepare(d, now) for d in drafts], now)
+                return self._spool(prepared, encoded, now)
             try:
                 events = self._heal_and_drain(now)
                 if encoded:
-                    events += self._write_encoded(encoded, now, many, returning or after is not None)
+                    events += self._write_encoded(encoded, now, many, returning or after is not None, places)
                 else:
                     events += self._write(prepared, now)
                 if after is not None and events:
@@ -329,7 +331,7 @@ class LogStore:
         self._write_lines(data, events[0]["seq"], events[-1]["seq"], events[-1]["hash"], [e["id"] for e in events])
         return events
 
-    def _write_encoded(self, encoded: Sequence[Encoded], now: int, many: bool, returning: bool) -> list[Event]:
+    def _write_encoded(self, encoded: Sequence[Encoded], now: int, many: bool, returning: bool, places: bool) -> list[Event]:
         """Seal and write what bulk.py prepared: one batch, or an import batch by batch; while one is on its way to the disk
         the next is sealed."""
         from . import bulk
@@ -346,7 +348,7 @@ class LogStore:
                     events, data, id, hash = bulk.seal_many(
                         batch, stream=self._stream, first=seq + 1, prev=prev, ts=now,
                         rand=os.urandom((ID_BYTES + SALT_BYTES) * len(batch)), scope=self.scope, scope_text=self.scope_text,
-                        events=returning,
+                        events=returning, places=places,
                     )  # fmt: skip
                 if len(data) > MAX_BATCH:
                     raise _too_much()
@@ -464,8 +466,12 @@ class LogStore:
             self._path_of, self._path_is = where, os.path.join(self.home, "log", self._stream, segment)
         return self._path_is
 
-    def _spool(self, prepared: Sequence[Prepared], now: int) -> list[Event]:
+    def _spool(self, prepared: Sequence[Prepared], encoded: Sequence[Encoded], now: int) -> list[Event]:
         """Keep the drafts outside the log and raise SpooledError; nothing to keep, nothing done."""
+        if encoded:
+            from . import bulk
+
+            prepared = [bulk.prepared(one) for one in encoded]
         if not prepared:
             return []
         path = put(self.home, self._writer.machine, prepared, now)

@@ -24,8 +24,19 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping, Sequence
     from typing import Any
 
+    from .fold_rows import Folded
+
     Entry = dict[str, Any]
 
+PUT = {
+    "seen": "INSERT OR IGNORE INTO seen VALUES (?, ?)",
+    "touch": "INSERT INTO touch VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (type, subject) DO UPDATE SET at = excluded.at,"
+    " stream = excluded.stream, seq = excluded.seq, session = excluded.session, id = excluded.id"
+    " WHERE (excluded.at, excluded.stream, excluded.seq) > (at, stream, seq)",
+    "ok": "INSERT INTO ok VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (family, key) DO UPDATE SET at = excluded.at,"
+    " stream = excluded.stream, seq = excluded.seq, id = excluded.id, text = excluded.text, session = excluded.session"
+    " WHERE (excluded.at, excluded.stream, excluded.seq) > (at, stream, seq)",
+}
 MANY = 8  # events whose rows are written together
 CHUNK_EVENTS = 1000  # events per transaction of a catch-up
 
@@ -54,9 +65,11 @@ class Snapshot(FixTables, SnapshotFile):
         *,
         gaps: bool = False,
         positions: Mapping[str, tuple[str, int]] | None = None,
+        folded: Mapping[str, Folded] | None = None,
     ) -> bool:
         """See `GateState.apply`. `positions` says where each stream's log ends after these events (`tail.positions`, taken
-        while the append lock is still held); without it the next `stale` answers True and a catch-up finds nothing to do."""
+        while the append lock is still held); without it the next `stale` answers True and a catch-up finds nothing to do.
+        `folded`: what events of these ids fold to (fold_rows.py); only their places are read."""
         with self._guard:
             self._begin()
             self._changed, self._held = set(), {}
@@ -66,28 +79,7 @@ class Snapshot(FixTables, SnapshotFile):
                 rows = self._db.execute("SELECT stream, seq, hash FROM cursor").fetchall()
                 cursor = {stream: (seq, hash) for stream, seq, hash in rows}
                 before = dict(cursor)
-                complete, last_id = True, ""
-                for event in events:
-                    last_id = event.get("id", "")
-                    stream, seq = event["stream"], event["seq"]
-                    last, hash = cursor.get(stream, (0, ""))
-                    if seq <= last:
-                        continue
-                    if seq != last + 1:
-                        if not gaps and self.FOLLOWS:
-                            complete = False
-                            continue
-                    elif hash and event.get("prev", hash) != hash:
-                        raise SnapshotDamaged(
-                            f"the gate snapshot {self.path} follows a log that was rewritten ({stream}, event {seq}):"
-                            " rebuild it from the log"
-                        )
-                    cursor[stream] = seq, event.get("hash", "")
-                    ops = fold.fold_event(event)
-                    if ops and not (self._erasures and self._is_erased(event.get("id", ""))):
-                        for op in ops:
-                            getattr(self, "_do_" + op[0])(*op[1:])
-                self._put_held()
+                complete, last_id = self._take_in(events, cursor, gaps, folded)
                 if self._changed:
                     self._refresh()
                 if self.beside is not None:
@@ -101,6 +93,47 @@ class Snapshot(FixTables, SnapshotFile):
             self._db.execute("COMMIT")
             self.beside = None
         return complete
+
+    def _take_in(
+        self,
+        events: Iterable[Mapping[str, Any]],
+        cursor: dict[str, tuple[int, str]],
+        gaps: bool,
+        folded: Mapping[str, Folded] | None,
+    ) -> tuple[bool, str]:
+        """Apply what the cursor does not know yet and move it on: (whether nothing was missing, the last event's id)."""
+        complete, last_id = True, ""
+        made = _rows_of(folded) if folded else None
+        for event in events:
+            last_id = event.get("id", "")
+            stream, seq = event["stream"], event["seq"]
+            last, hash = cursor.get(stream, (0, ""))
+            if seq <= last:
+                continue
+            if seq != last + 1:
+                if not gaps and self.FOLLOWS:
+                    complete = False
+                    continue
+            elif hash and event.get("prev", hash) != hash:
+                raise SnapshotDamaged(
+                    f"the gate snapshot {self.path} follows a log that was rewritten ({stream}, event {seq}):"
+                    " rebuild it from the log"
+                )
+            cursor[stream] = seq, event.get("hash", "")
+            if made is not None and made.take(stream, seq, last_id):
+                continue
+            ops = fold.fold_event(event)
+            if ops and not (self._erasures and self._is_erased(event.get("id", ""))):
+                self._do(ops)
+        self._put_held()
+        if made is not None:
+            made.write(self._db, PUT, self._put_history)
+            self._do(made.fixes)
+        return complete, last_id
+
+    def _do(self, ops: Iterable[tuple[Any, ...]]) -> None:
+        for op in ops:
+            getattr(self, "_do_" + op[0])(*op[1:])
 
     def _save_cursor(
         self,
@@ -158,23 +191,13 @@ class Snapshot(FixTables, SnapshotFile):
             db.execute("INSERT INTO history (w1, w2, w3, open, data, key) VALUES (?, ?, ?, ?, ?, ?)", values)
 
     def _do_touch(self, type: str, subject: str, at: int, stream: str, seq: int, session: str, id: str) -> None:
-        self._put(
-            "INSERT INTO touch VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (type, subject) DO UPDATE SET at = excluded.at,"
-            " stream = excluded.stream, seq = excluded.seq, session = excluded.session, id = excluded.id"
-            " WHERE (excluded.at, excluded.stream, excluded.seq) > (at, stream, seq)",
-            (type, subject, int(type == "read"), at, stream, seq, session, id),
-        )
+        self._put(PUT["touch"], (type, subject, int(type == "read"), at, stream, seq, session, id))
 
     def _do_ok(self, family: str, key: str, at: int, stream: str, seq: int, id: str, text: str, session: str) -> None:
-        self._put(
-            "INSERT INTO ok VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (family, key) DO UPDATE SET at = excluded.at,"
-            " stream = excluded.stream, seq = excluded.seq, id = excluded.id, text = excluded.text, session = excluded.session"
-            " WHERE (excluded.at, excluded.stream, excluded.seq) > (at, stream, seq)",
-            (family, key, at, stream, seq, id, text, session),
-        )
+        self._put(PUT["ok"], (family, key, at, stream, seq, id, text, session))
 
     def _do_seen(self, session: str, call: str) -> None:
-        self._put("INSERT OR IGNORE INTO seen VALUES (?, ?)", (session, call))
+        self._put(PUT["seen"], (session, call))
 
     def _do_turn(self, session: str, turn: int) -> None:
         self._db.execute(
@@ -419,3 +442,9 @@ class Snapshot(FixTables, SnapshotFile):
                 suspects=db.execute("SELECT * FROM suspect"),
                 tried=db.execute("SELECT * FROM tried"),
             )
+
+
+def _rows_of(folded: Mapping[str, Folded]) -> Any:
+    from .snapshot_rows import Rows  # an import's: not for the hook
+
+    return Rows(folded)

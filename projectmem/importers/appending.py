@@ -17,10 +17,10 @@ WAIT_MS = 60_000
 __all__ = ["append", "bring_in", "spooled"]
 
 
-def append(place: Place, drafts: list[dict[str, Any]], now: int) -> None:
-    """Write a batch of an import. Raises LogError where it could not be kept."""
+def append(place: Place, drafts: list[dict[str, Any]], now: int, **how: Any) -> None:
+    """Write a batch of an import; `how`: see writing.append. Raises LogError where it could not be kept."""
     try:
-        writing.append(place, drafts, now, "batch", wait_ms=WAIT_MS)
+        writing.append(place, drafts, now, "batch", wait_ms=WAIT_MS, **how)
     except SpooledError:
         pass  # kept: it comes in once the lock is free, and the next import knows it (`spooled`)
 

@@ -17,10 +17,11 @@ from projectmem_projections.errors import ProjectionError
 
 from projectmem import place as places
 from projectmem.hook.state import open_state
-from projectmem.importers import workers
+from projectmem.importers import made, workers
 from projectmem.importers.appending import append, bring_in, spooled
 from projectmem.importers.drafting import Drafts
 from projectmem.importers.earlier import Earlier
+from projectmem.importers.made import Made
 from projectmem.importers.reading import Call, Counts
 from projectmem.place import Place
 
@@ -72,7 +73,7 @@ class _Backfill:
         self.counts, self.owner, self.erased = Counts(), _Owner(place), Erased(place)
         self.known, self.observed = _recorded(place)
         self.sessions: set[str] = set()
-        self.drafts: list[dict[str, Any]] = []
+        self.batch: list[Made] = []
         self.chars = 0
 
     def run(self, sources: Iterable[tuple[Path, Reader]]) -> Counts:
@@ -81,8 +82,8 @@ class _Backfill:
         try:
             self.read(sources)
             if self.workers is not None:
-                for draft in self.workers.rest():
-                    self.keep(draft)
+                for one in self.workers.rest():
+                    self.keep(one)
         finally:
             gc.set_threshold(*usual)
             if self.workers is not None:
@@ -120,18 +121,18 @@ class _Backfill:
             if counts.recorded == ALONE:
                 self.workers = workers.started(self.drafts_of)
             if self.workers is None:
-                self.keep(self.drafts_of.make(where, call))
+                self.keep(workers.alone(self.drafts_of, where, call))
             else:
-                for draft in self.workers.give(where, call):
-                    self.keep(draft)
+                for one in self.workers.give(where, call):
+                    self.keep(one)
         return True
 
-    def keep(self, draft: dict[str, Any]) -> None:
+    def keep(self, one: Made) -> None:
         """Add to the batch, and write it when it is full."""
-        self.counts.failed += draft["data"]["outcome"] == "failed"
-        self.drafts.append(draft)
-        self.chars += len(draft["data"]["input"])
-        if len(self.drafts) >= BATCH_EVENTS or self.chars >= BATCH_CHARS:
+        self.counts.failed += one.failed
+        self.batch.append(one)
+        self.chars += one.chars
+        if len(self.batch) >= BATCH_EVENTS or self.chars >= BATCH_CHARS:
             self.write()
 
     def hooked(self, call: Call) -> bool:
@@ -140,9 +141,13 @@ class _Backfill:
 
     def write(self) -> None:
         """Append the batch."""
-        if self.drafts:
-            append(self.place, self.drafts, self.now)
-        self.drafts, self.chars = [], 0
+        if self.batch:
+            encoded = made.encoded(self.batch, self.now)
+            if encoded is None:
+                append(self.place, made.drafts(self.batch), self.now)
+            else:
+                append(self.place, [], self.now, encoded=encoded, folded=[one.folded for one in self.batch])
+        self.batch, self.chars = [], 0
 
 
 def shaped(reader: Reader, path: Path, counts: Counts) -> Iterator[Call]:

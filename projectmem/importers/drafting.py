@@ -43,16 +43,14 @@ class Drafts:
         self.inputs: dict[tuple[str, bytes], tuple[Any, bytes]] = {}
 
     def make(self, place: Place, call: Call) -> Draft:
-        """The draft, which later calls are compared with. Secrets go before anything is kept."""
+        """The draft. Later calls are compared with what the caller has `earlier` learn. Secrets go before anything is kept."""
         action = self._action(place, call, self.earlier.moves(call["at"]))
         output = call["output"]
         outcome = _judged(place, call, action)
         if may_hide(action, outcome, output) and self.earlier.entries(action.keys):
             call["output"] = output
             outcome = seen_again(self.earlier, call, action, _looked_at(place, call, action))
-        draft = _draft(call, action, outcome)
-        self.earlier.learn(draft)
-        return draft
+        return _draft(call, action, outcome)
 
     def alone(self, place: Place, call: Call, moved: Sequence[str]) -> Row:
         """The same where it is not known what other calls said; `moved` is what was moved before it."""
@@ -60,16 +58,6 @@ class Drafts:
         output = call["output"]
         outcome = _judged(place, call, action)
         return _draft(call, action, outcome), tuple(action.keys) if may_hide(action, outcome, output) else ()
-
-    def checked(self, place: Place, moved: Sequence[str], row: Row | None, raw: bytes) -> Draft:
-        """The draft of a row that was made elsewhere, as if it had been made here: anew (from `raw`, the call as marshal has
-        it) where what other calls said makes a difference."""
-        if row is not None:
-            draft, keys = row
-            if self.earlier.moves(draft["at"]) == moved and not (keys and self.earlier.entries(keys)):
-                self.earlier.learn(draft)
-                return draft
-        return self.make(place, marshal.loads(raw))  # noqa: S302 - written by this very process
 
     def _action(self, place: Place, call: Call, moved: Sequence[str]) -> Action:
         """What the call is, after its secrets went. The same short input in the same folder is the same, as long as nothing was

@@ -6,13 +6,20 @@ asks the gate's snapshot for that; an import asks this, which knows what it has 
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import orjson
 from projectmem_gate import history, moves
-from projectmem_projections.fold import fold_event
+from projectmem_projections.fold import unpack
+from projectmem_projections.fold_rows import row_text
+
+from projectmem.importers.made import Made
 
 Entry = dict[str, Any]
+STREAM = "import"  # in place of the log's: the order in which calls were read
+WAITING = 64  # outcomes of a key before they are looked at
 
 
 class Earlier:
@@ -25,8 +32,8 @@ class Earlier:
     def __init__(self, recorded: Any = None) -> None:
         self._recorded = recorded
         self._moved: list[str] = recorded.moves() if recorded is not None else []  # before the import: its own come behind
-        self._own: dict[str, list[Entry]] = {}
-        self._moves: list[tuple[int, str]] = []
+        self._own: dict[str, _Outcomes] = {}
+        self._moves: list[tuple[int, str]] = []  # by time
         self._read = 0
         self.at = 0  # of the call that is asked about
 
@@ -35,7 +42,8 @@ class Earlier:
         found: dict[str, list[Entry]] = {}
         recorded = self._recorded.entries(keys) if self._recorded is not None else {}
         for key in keys:
-            entries = [*recorded.get(key, ()), *self._own.get(key, ())]
+            own = self._own.get(key)
+            entries = [*recorded.get(key, ()), *(own.kept() if own is not None else ())]
             if older := [entry for entry in entries if entry["at"] <= self.at]:
                 found[key] = older
         return found
@@ -43,26 +51,49 @@ class Earlier:
     def moves(self, at: int) -> list[str]:
         """What was moved before a call at `at` (us): on record, then as it was read. That call is asked about from now on."""
         self.at = at
-        return [*self._moved, *(subject for when, subject in sorted(self._moves) if when <= at)]
+        if not self._moves:
+            return self._moved
+        return [*self._moved, *(subject for when, subject in self._moves if when <= at)]
 
-    def learn(self, draft: Mapping[str, Any]) -> None:
-        """Take in the draft of a call that ended."""
-        data = draft["data"]
-        if data["outcome"] == "ok" and _moves_nothing(data) and not self._own.keys() & {data["key"], *_keys(data)}:
-            return  # only a failure is ever looked for, and a success that came behind it
+    def learn(self, made: Made) -> None:
+        """Take in a call that ended."""
+        if made.folded is None:
+            return
+        _, entries, touches, _, _, _ = made.folded
+        for type, subject, at, _ in touches:
+            if type == moves.TYPE:
+                insort(self._moves, (at, subject))
+        if not entries or not _matters(made, self._own):
+            return
         self._read += 1
-        event = {**draft, "id": "", "stream": "import", "seq": self._read}
-        for op in fold_event(event):
-            if op[0] == "touch" and op[1] == moves.TYPE:
-                self._moves.append((op[3], op[2]))
-            elif op[0] == "entry" and op[2]["t"] in ("fail", "ok"):
-                _, key, entry = op
-                self._own[key] = history.merge(self._own.get(key, ()), entry)
+        for key, t, at, _, rest in entries:
+            outcomes = self._own.get(key)
+            if outcomes is None:
+                outcomes = self._own[key] = _Outcomes()
+            outcomes.add(row_text(t, at, STREAM, self._read, "", rest))
 
 
-def _keys(data: Mapping[str, Any]) -> set[str]:
-    return {str(part.get("key")) for part in data["parts"]}
+def _matters(made: Made, known: Mapping[str, Any]) -> bool:
+    """Only a failure is ever looked for, and a success that came behind it."""
+    return made.failed or made.folded is None or not known.keys().isdisjoint(made.folded[5])
 
 
-def _moves_nothing(data: Mapping[str, Any]) -> bool:
-    return not any(effect[0] == moves.TYPE for part in data["parts"] for effect in part.get("effects") or ())
+class _Outcomes:
+    """Those of one key: most keys are never asked about, so they are read and put in order when they are."""
+
+    __slots__ = ("_entries", "_texts")
+
+    def __init__(self) -> None:
+        self._entries: list[Entry] = []
+        self._texts: list[str] = []
+
+    def add(self, text: str) -> None:
+        self._texts.append(text)
+        if len(self._texts) >= WAITING:
+            self.kept()
+
+    def kept(self) -> list[Entry]:
+        if self._texts:
+            more = unpack(orjson.loads(f"[{','.join(self._texts)}]"))
+            self._entries, self._texts = history.merge_all(self._entries, more), []
+        return self._entries

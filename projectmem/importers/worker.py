@@ -54,15 +54,24 @@ def main() -> None:
         return
     while (job := read_frame(sys.stdin.buffer)) is not None:
         try:
-            write_frame(out, [_row(drafts, Place(*place), moved, call) for place, moved, call in job])
+            write_frame(out, _rows([_draft(drafts, Place(*place), moved, call) for place, moved, call in job]))
         except OSError:
             return
 
 
-def _row(drafts: Any, place: Any, moved: list[str], call: bytes) -> Any:
+def _draft(drafts: Any, place: Any, moved: list[str], call: bytes) -> Any:
     try:
-        row = drafts.alone(place, marshal.loads(call), moved)  # noqa: S302 - as above
-        marshal.dumps(row)
+        return drafts.alone(place, marshal.loads(call), moved)  # noqa: S302 - as above
     except Exception:  # whatever it is, the asker meets it where it can be told
         return None
-    return row
+
+
+def _rows(given: list[Any]) -> list[Any]:
+    from projectmem.importers.made import rows
+
+    try:
+        found = rows(given)
+        marshal.dumps(found)
+    except Exception:  # as above
+        return [None] * len(given)
+    return found

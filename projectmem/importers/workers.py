@@ -17,6 +17,7 @@ from threading import Thread
 from typing import Any
 
 from projectmem.importers.drafting import Drafts
+from projectmem.importers.made import Made, Row
 from projectmem.importers.worker import HELLO, read_frame, write_frame
 from projectmem.place import Place
 
@@ -52,6 +53,13 @@ def started(drafts: Drafts, count: int | None = None) -> Workers | None:
     return found
 
 
+def alone(drafts: Drafts, place: Place, call: dict[str, Any]) -> Made:
+    """A call drafted here, which later ones are compared with."""
+    made = Made(drafts.make(place, call))
+    drafts.earlier.learn(made)
+    return made
+
+
 class Workers:
     """Processes, and the calls that they have not answered."""
 
@@ -73,11 +81,11 @@ class Workers:
         self.all.append((process, answers))
         Thread(target=_answers, args=(process.stdout, answers), daemon=True, name="projectmem import").start()
 
-    def give(self, place: Place, call: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    def give(self, place: Place, call: dict[str, Any]) -> Iterator[Made]:
         """Take in one call; the drafts of earlier ones that are ready by now, in order. While the processes are being started,
         and once they were given up, its own."""
         if not self.begun and not self._begin():
-            yield self.drafts.make(place, call)
+            yield alone(self.drafts, place, call)
             return
         raw = marshal.dumps(call)
         self.filling.append((place, self.drafts.earlier.moves(call["at"]), raw))
@@ -85,7 +93,7 @@ class Workers:
         if len(self.filling) >= JOB_CALLS or self.size >= JOB_BYTES:
             yield from self._send()
 
-    def rest(self) -> Iterator[dict[str, Any]]:
+    def rest(self) -> Iterator[Made]:
         """The drafts of all that was given."""
         yield from self._send()
         while self.waiting:
@@ -114,7 +122,7 @@ class Workers:
                 self.close()
         return self.begun
 
-    def _send(self) -> Iterator[dict[str, Any]]:
+    def _send(self) -> Iterator[Made]:
         job, self.filling, self.size = self.filling, [], 0
         while len(self.waiting) >= AHEAD * max(1, len(self.all)):
             yield from self._collect()
@@ -130,7 +138,7 @@ class Workers:
             except OSError:
                 self.close()
 
-    def _collect(self) -> Iterator[dict[str, Any]]:
+    def _collect(self) -> Iterator[Made]:
         """The drafts of the oldest job."""
         number, job = self.waiting.popleft()
         rows = self._answer(number) if self.all else None
@@ -138,7 +146,17 @@ class Workers:
             self.close()
             rows = [None] * len(job)
         for (place, moved, raw), row in zip(job, rows, strict=True):
-            yield self.drafts.checked(place, moved, row, raw)
+            yield self._checked(place, moved, row, raw)
+
+    def _checked(self, place: Place, moved: list[str], row: Row | None, raw: bytes) -> Made:
+        """What a row says, as if it had been made here: anew (from `raw`, the call as marshal has it) where what other calls said
+        makes a difference."""
+        earlier = self.drafts.earlier
+        if row is not None and earlier.moves(row[0]) == moved and not (row[7] and earlier.entries(row[7])):
+            made = Made.of(row)
+            earlier.learn(made)
+            return made
+        return alone(self.drafts, place, marshal.loads(raw))  # noqa: S302 - written by this very process
 
     def _answer(self, number: int) -> Any:
         process, answers = self.all[number]

@@ -72,7 +72,23 @@ def test_bulk_and_single_sealing_give_the_same_bytes(batch: list[dict[str, Any]]
     events, data = seal_all(single, ids=(), **where)
     assert bulk.seal_many(many, **where)[:3] == (events, data, events[-1]["id"])
     assert bulk.seal_many(many, **where, events=False)[1:] == (data, events[-1]["id"], events[-1]["hash"])
+    placed, *rest = bulk.seal_many(many, **where, places=True)
+    assert (placed, rest) == ([{n: e[n] for n in ("id", "stream", "seq", "prev", "hash")} for e in events], [data, *rest[1:]])
     assert SALT_BYTES == 16
+
+
+@given(drafts, st.integers(0, 2**50))
+def test_a_draft_that_was_encoded_elsewhere_is_the_same(draft: dict[str, Any], now: int) -> None:
+    """Of its bytes alone, and as it is kept where the log is locked."""
+    many, refused = _tried(lambda: bulk.prepare_many([draft], now))
+    if refused or draft.get("causes"):
+        return
+    (who, kind, *_), at, _, _, raw = many[0]
+    again = bulk.encoded(kind, at, who, raw)
+    assert again == (*many[0][:3], None, raw)
+    for one in (again, many[0]):
+        kept, plain = bulk.prepared(one), prepare(draft, now)
+        assert (kept.data, kept.data_text, kept.actor_text, kept.at) == (plain.data, plain.data_text, plain.actor_text, plain.at)
 
 
 class Level(enum.IntEnum):

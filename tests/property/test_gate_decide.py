@@ -186,6 +186,11 @@ def test_merge_commutes_and_is_idempotent(histories: list[list[dict[str, Any]]],
     for e in every:
         again = history.merge(again, e)
     assert once == again
+    cut = rng.randrange(len(every) + 1)
+    some: list[dict[str, Any]] = []
+    for e in every[:cut]:
+        some = history.merge(some, e)
+    assert history.merge_all(some, every[cut:]) == once
     pins = [e for e in every if e["t"] == "pin"]
     assert not pins or max(pins, key=history.order) in once
 

@@ -171,11 +171,11 @@ def test_a_run_that_was_cut_short_goes_on_where_it_was(place: Place, tmp_path: P
     monkeypatch.setattr(importing, "BATCH_EVENTS", 10)
     real, written = writing.append, list[int]()
 
-    def stops(*given: Any) -> Any:
+    def stops(*given: Any, **how: Any) -> Any:
         if len(written) == 2:
             raise KeyboardInterrupt
-        written.append(len(given[1]))
-        return real(*given)
+        written.append(len(given[1] or how["encoded"]))
+        return real(*given, **how)
 
     monkeypatch.setattr(importing, "append", stops)
     with pytest.raises(KeyboardInterrupt):
@@ -194,9 +194,9 @@ def test_long_inputs_make_batches_that_the_log_takes(place: Place, tmp_path: Pat
     sizes: list[int] = []
     real = writing.append
 
-    def counted(*given: Any) -> Any:
-        sizes.append(len(given[1]))
-        return real(*given)
+    def counted(*given: Any, **how: Any) -> Any:
+        sizes.append(len(given[1] or how["encoded"]))
+        return real(*given, **how)
 
     monkeypatch.setattr(importing, "append", counted)
     assert backfill(place, now=NOW).recorded == 9

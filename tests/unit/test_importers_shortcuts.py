@@ -16,6 +16,7 @@ from projectmem import output
 from projectmem.importers import drafting
 from projectmem.importers.backfill import backfill
 from projectmem.importers.earlier import Earlier
+from projectmem.importers.made import Made
 from projectmem.place import Place
 from tests.places import new_place
 
@@ -70,7 +71,7 @@ def test_every_shortcut_gives_what_the_long_way_gives(tmp_path: Path, monkeypatc
     assert backfill(short, now=NOW, sources=[(tmp_path, lambda *_: _calls(short))]).recorded == len(_rows())
     monkeypatch.setattr(drafting, "_judged", drafting._looked_at)
     monkeypatch.setattr(drafting, "SHORT", -1)
-    monkeypatch.setattr("projectmem.importers.earlier._moves_nothing", lambda _: False)
+    monkeypatch.setattr("projectmem.importers.earlier._matters", lambda *_: True)
     assert backfill(long, now=NOW, sources=[(tmp_path, lambda *_: _calls(long))]).recorded == len(_rows())
     key = (Path(short.home) / "key").read_bytes()
     assert key != (Path(long.home) / "key").read_bytes(), "marks differ by installation, so they are taken out below"
@@ -96,7 +97,7 @@ def test_the_same_command_is_named_anew_once_a_file_was_moved(tmp_path: Path) ->
     moved = next(call for call in before if "git mv" in str(call["input"]))
     late = {**before[9], "call": "late", "at": NOW}
     early = drafts.make(place, {**before[9], "call": "early", "at": moved["at"] - 1})
-    drafts.make(place, moved)
+    drafts.earlier.learn(Made(drafts.make(place, moved)))
     assert drafts.make(place, late)["data"]["key"] != early["data"]["key"]
 
 
