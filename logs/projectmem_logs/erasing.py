@@ -16,21 +16,19 @@ from typing import Any
 
 import orjson
 
-from . import files
+from . import files, spool
 from .canonical import canonical
 from .envelope import Line, check_line, parse, undress
 from .erasure import tombstone
 from .errors import ErasureError
 from .locking import Held
 from .selecting import Selector, derived, opened, sources
-from .spool import packed, parsed
 from .tail import part, read_position, segments, streams
 from .upcasting import current
 
 LOCK_WAIT_MS = 30_000
 STALE_S = 60  # a file being written aside that is older was left by a crash
 PIECE = 1 << 20  # bytes written at a time
-_SPOOL = ".spool"
 
 Event = dict[str, Any]
 
@@ -100,15 +98,6 @@ def _parted(raw: bytes, offset: int = 0) -> list[tuple[Line, bytes]]:
     return [(line, bare)] if line.ok else part(bare, offset, False) or [(line, bare)]
 
 
-def spooled(home: str) -> Iterator[tuple[str, list[Event]]]:
-    """(path, drafts as events) of each file that waits in the spool and can be read."""
-    folder = os.path.join(home, "spool")
-    for name in files.names(folder, _SPOOL):
-        found = _spool_file(os.path.join(folder, name))
-        if found is not None:
-            yield os.path.join(folder, name), [{**d, "id": i} for d, i in zip(found["drafts"], found["ids"], strict=True)]
-
-
 def select(home: str, selector: Selector, known: set[str] | None = None) -> Found:
     """Find what a selector means, in the log and in the spool, with everything derived from it.
 
@@ -146,14 +135,14 @@ def elsewhere(home: str, selector: Selector) -> list[str]:
     if not selector.named:
         return []
     folder = os.path.join(home, "quarantine")
-    out = [f"quarantine/{name}" for name in files.names(folder) if _holds(os.path.join(folder, name), {}, selector)]
-    for name in files.names(os.path.join(home, "spool"), _SPOOL):
-        path = os.path.join(home, "spool", name)
+    out = [f"quarantine/{name}" for name in files.plain(folder) if _holds(os.path.join(folder, name), {}, selector)]
+    for path in spool.paths(home):
         try:
-            if _spool_file(path) is None and selector.in_bytes(files.read(path)):
-                out.append(f"spool/{name}")
+            raw = files.read(path)
         except FileNotFoundError:
             continue  # written to the log meanwhile
+        if spool.parsed(raw) is None and selector.in_bytes(raw):
+            out.append(f"spool/{os.path.basename(path)}")
     return out
 
 
@@ -178,7 +167,7 @@ def _events(
             yield place, parse(raw)
         elif damaged is not None and not line.ok:
             damaged(raw)
-    for path, drafts in spooled(home):
+    for path, drafts in spool.events(home):
         for event in drafts:
             yield path, event
 
@@ -219,13 +208,13 @@ def carry_out(home: str, wanted: Mapping[str, str], selector: Selector, *, at: i
     """Erase the events in `wanted` {id: id of the request} from every file of the log. Raises ErasureError, OSError."""
     reached = Reached()
     _clear_leftovers(home, reached)
+    for path in spool.paths(home):  # first: what comes from there into the log meanwhile is then found in it
+        _erase_spooled(home, path, wanted, selector, reached)
     for stream in streams(home):
         with _Lock(home, stream):
             _erase_stream(home, stream, wanted, selector, at, reached)
-    for name in files.names(os.path.join(home, "spool"), _SPOOL):
-        _erase_spooled(home, name, wanted, selector, reached)
     folder = os.path.join(home, "quarantine")
-    for name in files.names(folder):
+    for name in files.plain(folder):
         path = os.path.join(folder, name)
         if _holds(path, wanted, selector):
             files.remove(path)
@@ -254,7 +243,7 @@ class _Lock:
 
 def _erase_stream(home: str, stream: str, wanted: Mapping[str, str], selector: Selector, at: int, reached: Reached) -> None:
     folder = os.path.join(home, "log", stream)
-    for name in files.names(folder, ".new"):  # only an erasure writes there, and this one has the lock
+    for name in files.plain(folder, ".new"):  # only an erasure writes there, and this one has the lock
         files.remove(os.path.join(folder, name))
     names = segments(folder)
     for name in names:
@@ -341,17 +330,16 @@ def _holds(path: str, wanted: Mapping[str, str], selector: Selector) -> bool:
     return False
 
 
-def _erase_spooled(home: str, name: str, wanted: Mapping[str, str], selector: Selector, reached: Reached) -> None:
+def _erase_spooled(home: str, path: str, wanted: Mapping[str, str], selector: Selector, reached: Reached) -> None:
     """Take drafts out of a waiting file, under the lock of the stream it would go to."""
-    path = os.path.join(home, "spool", name)
-    stream = _stream_of(home, name.partition("-")[0])
+    stream = _stream_of(home, spool.machine_of(path))
     with _Lock(home, stream or "spool"), _end_held(home, stream):
         try:
             raw = files.read(path)
         except FileNotFoundError:
             return  # written to the log meanwhile
-        found = _spool_file(path)
-        if found is None:
+        found = spool.parsed(raw)
+        if not found:
             if raw and _damaged_holds(raw, wanted, selector):
                 files.remove(path)
                 reached.spooled += 1
@@ -366,7 +354,7 @@ def _erase_spooled(home: str, name: str, wanted: Mapping[str, str], selector: Se
             files.remove(path)  # it is in the log already, only its removal was cut short
             return
         body = canonical({**found, "drafts": [d for d, _ in keep], "ids": [i for _, i in keep]})
-        files.replace(path, packed(body))
+        files.replace(path, spool.packed(body))
 
 
 def _end_held(home: str, stream: str) -> Held | nullcontext[None]:
@@ -374,15 +362,6 @@ def _end_held(home: str, stream: str) -> Held | nullcontext[None]:
     folder = os.path.join(home, "log", stream)
     names = segments(folder) if stream else []
     return Held(os.path.join(folder, names[-1]), LOCK_WAIT_MS) if names else nullcontext()
-
-
-def _spool_file(path: str) -> dict[str, Any] | None:
-    """A spool file's contents, None when it is damaged, empty or gone."""
-    try:
-        found = parsed(files.read(path))
-        return found if found and len(found["drafts"]) == len(found["ids"]) else None
-    except (FileNotFoundError, ValueError, KeyError, TypeError):
-        return None
 
 
 def _stream_of(home: str, machine: str) -> str:
@@ -395,7 +374,7 @@ def _stream_of(home: str, machine: str) -> str:
 def _clear_leftovers(home: str, reached: Reached) -> None:
     """What crashes left of files that were being written aside, anywhere but among the segments."""
     for folder in (home, *(os.path.join(home, n) for n in ("spool", "quarantine", "writers", "projections"))):
-        for name in files.names(folder, ".new"):
+        for name in files.plain(folder, ".new"):
             path = os.path.join(folder, name)
             try:
                 if time.time() - os.stat(path).st_mtime > STALE_S:

@@ -16,7 +16,7 @@ from .fastjson import loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from typing import Any
 
     from .envelope import Prepared
@@ -47,10 +47,20 @@ def put(home: str, machine: str, prepared: Sequence[Prepared], now: int) -> str:
     return path
 
 
-def own(home: str, machine: str) -> list[str]:
-    """The paths of this machine's spool files, oldest first; another machine's drain into its own stream."""
+def paths(home: str) -> list[str]:
+    """The spool files, whoever's, oldest first for each machine. Whatever else lies there is left to `verify` to report."""
     folder = os.path.join(home, "spool")
-    return [os.path.join(folder, name) for name in files.plain(folder, _SUFFIX) if name.startswith(machine)]
+    return [os.path.join(folder, name) for name in files.plain(folder, _SUFFIX)]
+
+
+def machine_of(path: str) -> str:
+    """Whose spool file it is: only that machine drains it, into its own stream."""
+    return os.path.basename(path).partition("-")[0]
+
+
+def own(home: str, machine: str) -> list[str]:
+    """The paths of this machine's spool files, oldest first."""
+    return [path for path in paths(home) if machine_of(path) == machine]
 
 
 def waiting(home: str, machine: str) -> list[tuple[str, dict[str, Any]]]:
@@ -68,16 +78,21 @@ def waiting(home: str, machine: str) -> list[tuple[str, dict[str, Any]]]:
     return out
 
 
-def drafts(home: str) -> list[dict[str, Any]]:
-    """The drafts that wait in the spool, whoever's; without the lock, so that some may be in the log by now."""
-    out: list[dict[str, Any]] = []
-    for name in files.plain(os.path.join(home, "spool"), _SUFFIX):
+def events(home: str) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """(path, drafts, each with its id) of every spool file that can be read, whoever's; without the lock, so that some may be in
+    the log by now."""
+    for path in paths(home):
         try:
-            found = parsed(files.read(os.path.join(home, "spool", name)))
-        except FileNotFoundError:
+            found = parsed(files.read(path))
+        except OSError:  # it is gone, or not ours to read: who must have read it finds that out
             continue
-        out += (found or {}).get("drafts", ())
-    return out
+        if found:
+            yield path, [{**draft, "id": id} for draft, id in zip(found["drafts"], found["ids"], strict=True)]
+
+
+def drafts(home: str) -> list[dict[str, Any]]:
+    """What waits in the spool, as `events`."""
+    return [draft for _, found in events(home) for draft in found]
 
 
 def packed(body: bytes) -> bytes:
@@ -89,8 +104,14 @@ def parsed(raw: bytes) -> dict[str, Any] | None:
     """What a spool file holds, {} for nothing, None where it is damaged."""
     if not raw:
         return {}
-    found: dict[str, Any] | None = loads(raw[65:-1]) if sha256_hex(raw[65:-1]).encode() == raw[:64] else None
-    return found
+    if sha256_hex(raw[65:-1]).encode() != raw[:64]:
+        return None
+    try:
+        found: dict[str, Any] = loads(raw[65:-1])
+        whole = type(found["now"]) is int and len(found["drafts"]) == len(found["ids"])
+    except (ValueError, KeyError, TypeError):  # somebody made it
+        return None
+    return found if whole else None
 
 
 def drained(spooled: dict[str, Any], last_ids: Sequence[str]) -> bool:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from projectmem_logs.envelope import parse
+from projectmem_logs import erasing, home, spool
+from projectmem_logs.envelope import parse, prepare
+from projectmem_logs.home import machine
 from projectmem_logs.reader import find_event, read_events
+from projectmem_logs.store import LogStore
 from projectmem_logs.verify import verify
 
 from projectmem.cli import app as cli
@@ -142,3 +147,40 @@ def test_an_issue_takes_its_fix_and_hypothesis_along(world: World) -> None:
     assert left.isdisjoint({"issue.opened", "issue.closed", "hypothesis.noted", "attempt.recorded"})
     fixes = [e["data"]["text"] for e in read_events(str(world.home)) if e["kind"] == "fix.recorded" and "data" in e]
     assert fixes == ["of another"] and world.notes() == ["unrelated"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes")
+@pytest.mark.parametrize("folder", ["spool", "quarantine", "projections"])
+def test_an_entry_that_is_no_file_stops_no_erasure(world: World, folder: str) -> None:
+    """A folder cannot be read, and whoever opens a pipe waits for ever."""
+    world("record", "note", f"one {TEXT}")
+    for name in (f"{machine()}-x.spool", "y.new"):
+        (world.home / folder / f"folder-{name}").mkdir()
+        os.mkfifo(world.home / folder / f"pipe-{name}")
+        os.utime(world.home / folder / f"folder-{name}", (0, 0))
+    assert "erased 1 event" in world("forget", "--text", TEXT, "--yes")
+    assert world.notes() == [] and verify(str(world.home)).ok
+    assert (world.home / folder / "folder-y.new").is_dir()
+
+
+def test_what_comes_in_from_the_spool_while_an_erasure_is_at_work_is_erased(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another machine's process brings it in whenever the lock is free: before the spool is gone through, the log is not."""
+    world("record", "note", "one")
+    there = "another machine"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(home, "machine", lambda: there)
+        store = LogStore(str(world.home))
+    store.append([], now=1)
+    draft = {"kind": "note.recorded", "actor": {"origin": "human"}, "data": {"text": f"two {TEXT}", "tags": []}}
+    spool.put(str(world.home), there, [prepare(draft, 1)], 1)
+    erase = erasing._erase_spooled
+
+    def late(*args: Any) -> None:
+        store.append([], now=2)
+        erase(*args)
+
+    monkeypatch.setattr(erasing, "_erase_spooled", late)
+    world("forget", "--text", TEXT, "--yes")
+    assert world.notes() == ["one"] and world.holding() == [] and verify(str(world.home)).ok
