@@ -8,7 +8,7 @@ from pathlib import Path
 
 from projectmem.place import Place
 from projectmem.serve import settings as resident
-from projectmem.setup import claude_settings, gitignore, hook_lists
+from projectmem.setup import claude_settings, extensions, gitignore, hook_lists
 from projectmem.setup import plugin as plugins
 from projectmem.setup.command import is_ours
 from projectmem.setup.harnesses import CLAUDE, HARNESSES, HERE_ONLY, Harness
@@ -42,6 +42,9 @@ def files(name: str, harness: Harness, place: Place) -> list[Path]:
     if name == CLAUDE:
         found.insert(1, found[0].with_name("settings.json"))
         found += [folder / plugins.HOOKS for folder in written_plugins(place)]
+    installed = extensions.found(name, place)
+    found = [path for path in found if path not in [one.file for one in installed]]
+    found += [one.file for one in installed if one.runs_ours]
     return found + [path for path, whose in registered_below(place).items() if whose == name]
 
 
@@ -63,6 +66,7 @@ def settings(place: Place, start: str = "") -> Iterator[Check]:
     for name, harness in HARNESSES.items():
         for path in files(name, harness, place):
             yield from _problems(name, harness, path)
+        yield from _extensions(name, harness, place)
         held = holders(name, harness, place)
         anywhere = anywhere or bool(held)
         for path in held:
@@ -70,7 +74,7 @@ def settings(place: Place, start: str = "") -> Iterator[Check]:
         at_once = [path for path in held if path not in registered_below(place)]  # those are read alone
         if len(at_once) > 1:
             what = f"every call of {harness.title} runs the hooks {len(at_once)} times: {', '.join(map(str, at_once))}"
-            yield Check("settings", NOTE, what, "take them out of all but one: `projectmem uninit`, with `--user` for your own")
+            yield Check("settings", NOTE, what, _out_of_all_but_one(name, place))
         folder = below(place, start) if start and name in HERE_ONLY and at_once == [harness.path(place)] else ""
         if folder and Path(place.root) / folder / harness.project not in held:
             what = f"{harness.title} started in {folder} reads no hooks: it looks only in the folder that it is started in"
@@ -88,6 +92,30 @@ def settings(place: Place, start: str = "") -> Iterator[Check]:
         yield Check("settings", NOTE, what, _init(*(name for name, _ in without)))
     if not anywhere:
         yield Check("settings", FAIL, "the hooks are in no settings file that a harness reads here", "run `projectmem init`")
+
+
+def _extensions(name: str, harness: Harness, place: Place) -> Iterator[Check]:
+    """Plugins that cannot do what they are there for, or that are another program's of our name."""
+    for one in extensions.found(name, place):
+        called = f"the plugin {one.id} of {harness.title} ({one.file})"
+        if not one.whose:
+            state = "starts" if one.enabled else "is disabled and starts"
+            what = f"{called} {state} a `projectmem` that is not this one: its records are not the gate's"
+            yield Check("plugin", NOTE, what, "take it out, or keep it knowing that the two have nothing to do with each other")
+        elif not one.enabled:
+            if not holders(name, harness, place):
+                what = f"{called} holds the hooks and is disabled, so they do not run"
+                yield Check("plugin", NOTE, what, f"enable it in {harness.title}, or {_init(name)}")
+        elif one.whose != name:
+            title = HARNESSES[one.whose].title if one.whose in HARNESSES else "another harness"
+            what = f"{called} has hooks made for {title}, whose answers {harness.title} may not obey"
+            yield Check("plugin", FAIL, what, f"take it out there; {_init(name)} writes the right ones")
+
+
+def _out_of_all_but_one(name: str, place: Place) -> str:
+    own = "take them out of all but one: `projectmem uninit`, with `--user` for your own"
+    ids = [one.id for one in extensions.found(name, place) if one.runs_ours]
+    return f"{own}; or take out the plugin {', '.join(ids)}" if ids else own
 
 
 def _init(*names: str) -> str:

@@ -20,7 +20,7 @@ from projectmem.importers.claude_code import Counts, backfill
 from projectmem.importers.sources import sessions
 from projectmem.place import Place
 from projectmem.serve import settings as resident
-from projectmem.setup import claude_settings, compiled, gitignore
+from projectmem.setup import claude_settings, compiled, extensions, gitignore
 from projectmem.setup import plugin as plugins
 from projectmem.setup.harnesses import CLAUDE, HARNESSES, HERE_ONLY, Harness
 
@@ -131,8 +131,12 @@ def init(
         if plugin is not None and name == CLAUDE:
             _write_plugin(place, report, plugin)
         else:
-            for path in _paths(place, name, harness, start, user):
+            paths = _paths(place, name, harness, start, user)
+            for path in paths:
                 _register(place, report, name, path, user=user, http=http)
+            if not paths and (one := extensions.current(name, place)):
+                has = f"the plugin {one.id} of {harness.title} has the hooks already ({one.file})"
+                report.warnings.append(f"{has}: its settings are left as they are")
     lonely = [harness.title for name, harness in chosen if name in HERE_ONLY]
     if lonely and not user and below(place, start):
         where = f"so they are in {place.root} and here. For other folders run `projectmem init` there, or once with --user"
@@ -150,9 +154,11 @@ def below(place: Place, start: str) -> str:
 
 
 def _paths(place: Place, name: str, harness: Harness, start: str, user: bool) -> list[Path]:
-    """The files that the hooks go into: a harness that looks only in the folder that it is started in has one there too."""
+    """The files that the hooks go into: a harness that looks only in the folder that it is started in has one there too. None
+    where they would be there a second time, beside a plugin that the harness has installed."""
     folder = below(place, start) if name in HERE_ONLY and not user else ""
-    return [harness.path(place, user=user), *([Path(place.root) / folder / harness.project] if folder else [])]
+    found = [harness.path(place, user=user), *([Path(place.root) / folder / harness.project] if folder else [])]
+    return [] if not any(map(harness.registered, found)) and extensions.current(name, place) else found
 
 
 def _not_made_here(place: Place) -> str:
@@ -242,7 +248,7 @@ def _write_plugin(place: Place, report: Report, folder: Path) -> None:
     report.titles.append(HARNESSES[CLAUDE].title)
     if folder.is_relative_to(place.root):
         report.excluded = gitignore.exclude(place, _below(place, folder)) or report.excluded
-    report.warnings.append(f"start Claude Code with `claude --plugin-dir {folder}`, or install the plugin from a marketplace")
+    report.warnings.append(plugins.how_to_use(folder))
 
 
 def _below(place: Place, folder: Path) -> str:

@@ -1,4 +1,6 @@
-"""Writes a Claude Code plugin: hooks and MCP server in one folder, for `claude --plugin-dir DIR` or a marketplace of one's own.
+"""Writes a Claude Code plugin: hooks and MCP server in one folder, for `claude --plugin-dir DIR` or to be installed.
+
+The folder is a marketplace too, of this plugin alone: Claude Code then reads the hooks where they lie, so a rewritten one counts.
 
 It names this installation, as settings do: write it again after the installation moved. Beside hooks in the settings nothing is
 said or recorded twice, since hooks find out from the log's snapshot who was first.
@@ -7,6 +9,7 @@ said or recorded twice, since hooks find out from the log's snapshot who was fir
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -18,6 +21,8 @@ from projectmem.setup.command import MARK
 
 NAME = "projectmem"
 MANIFEST, HOOKS, SERVERS = ".claude-plugin/plugin.json", "hooks/hooks.json", ".mcp.json"
+MARKET = ".claude-plugin/marketplace.json"
+ID = f"{NAME}@{NAME}"
 
 
 def server() -> dict[str, Any]:
@@ -31,11 +36,21 @@ def contents() -> dict[str, str]:
         "name": NAME,
         "version": version(),
         "description": "Remembers what failed in a project, and speaks up before an agent repeats it.",
+        "author": {"name": NAME},
         "license": "Apache-2.0",
     }
+    offered = {"name": NAME, "source": "./", "description": manifest["description"]}
+    market = {"name": NAME, "owner": {"name": NAME}, "plugins": [offered]}
     hooks = {event: [group] for event, group in claude_settings.entries().items()}
-    files = {MANIFEST: manifest, HOOKS: {"hooks": hooks}, SERVERS: {"mcpServers": {NAME: server()}}}
+    files = {MANIFEST: manifest, MARKET: market, HOOKS: {"hooks": hooks}, SERVERS: {"mcpServers": {NAME: server()}}}
     return {name: json.dumps(data, indent=2) + "\n" for name, data in files.items()}
+
+
+def how_to_use(folder: Path) -> str:
+    """What a person does with the plugin."""
+    where = shlex.quote(str(folder))
+    installed = f"`claude plugin marketplace add {where}` and `claude plugin install {ID}`"
+    return f"start Claude Code with `claude --plugin-dir {where}`, or install the plugin: {installed}"
 
 
 def planned(folder: Path) -> list[tuple[Path, str, str]]:
@@ -87,6 +102,6 @@ def _ours(name: str, text: str) -> bool:
         return False
     if name == "hooks.json":
         return MARK in text
-    if name == "plugin.json":
+    if name in ("plugin.json", "marketplace.json"):
         return data.get("name") == NAME
     return isinstance(servers := data.get("mcpServers"), dict) and list(servers) == [NAME]

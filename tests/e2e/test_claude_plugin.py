@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from projectmem import place as places
+from projectmem.setup import checks, extensions, plugin
+from projectmem.setup.harnesses import CLAUDE, HARNESSES
 from projectmem.setup.init import init
 
 pytestmark = [pytest.mark.client, pytest.mark.xdist_group("client")]
@@ -68,6 +73,51 @@ def test_plugin_and_settings_together_speak_once_and_record_once(world: Any) -> 
     assert "hook error" in refused
     assert refused.count("Wrong? `projectmem dispute") == 1, refused
     assert world.events("gate.degraded") == []
+
+
+def test_the_plugin_is_installed_the_documented_way_and_fires(world: Any) -> None:
+    """By the client's own commands, from the folder that `init --plugin` wrote. `init` then adds no second hook; the hooks run
+    where they lie, so that a rewritten plugin counts at once; disabled, `doctor` says so; uninstalled, nothing is left."""
+    folder = _shop(world)
+    claude = [str(world.client), "plugin"]
+    for words in (["marketplace", "add", str(folder)], ["install", plugin.ID]):
+        world.run(*claude, *words)
+    with _home(world):
+        report = init(str(world.repo), now=time.time_ns() // 1000, import_sessions=False)
+        assert report.settings == [] and any("has the hooks already" in text for text in report.warnings)
+        (holder,) = checks.holders(CLAUDE, HARNESSES[CLAUDE], _place(world))
+        assert holder == folder / plugin.HOOKS
+    world.session(BUILD)
+    requests = world.session(BUILD)
+    assert "projectmem: `npm run build` failed" in json.dumps(requests[1]["messages"])
+    kinds = [len(world.events(kind)) for kind in ("session.started", "action.finished", "action.proposed")]
+    assert kinds == [2, 2, 1]
+    whole = (folder / plugin.HOOKS).read_text()
+    (folder / plugin.HOOKS).write_text('{"hooks": {}}')
+    world.session(BUILD)
+    assert len(world.events("session.started")) == 2, "what lies in the folder is what runs, not a copy"
+    (folder / plugin.HOOKS).write_text(whole)
+    world.run(*claude, "disable", plugin.ID)
+    with _home(world):
+        found = list(checks.settings(_place(world)))
+        assert any(check.name == "plugin" and "is disabled" in check.detail for check in found)
+        world.run(*claude, "uninstall", plugin.ID)
+        assert [one.id for one in extensions.found(CLAUDE, _place(world))] == []
+
+
+def _place(world: Any) -> places.Place:
+    place = places.locate(str(world.repo))
+    assert place is not None
+    return place
+
+
+@contextmanager
+def _home(world: Any) -> Iterator[None]:
+    """This process has the home that the client has."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOME", str(world.own))
+        patch.delenv("CLAUDE_CONFIG_DIR", raising=False)
+        yield
 
 
 def _costly(world: Any) -> None:
