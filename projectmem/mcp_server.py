@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable
 from functools import wraps
@@ -115,13 +116,16 @@ def _answered(function: Callable[P, Reply]) -> Callable[P, CallToolResult]:
     return call
 
 
-def build(place: Place, *, clock: Callable[[], int], nonce: Callable[[], str]) -> MCPServer[Any]:
-    """The server for one project, not yet connected."""
+def build(
+    place: Place | Callable[[], Place], *, clock: Callable[[], int], nonce: Callable[[], str], lacks: str = ""
+) -> MCPServer[Any]:
+    """The server for one project, not yet connected.  place  as for `Tools`;  lacks  what the client is told at the start of a
+    project that is not set up."""
     tools = Tools(place, clock=clock, nonce=nonce)
     functions = (tools.summary, tools.check, tools.recall, tools.record, tools.failures, tools.explain, tools.dispute)
     server = Server(
         "projectmem",
-        instructions=INSTRUCTIONS,
+        instructions=f"{INSTRUCTIONS} {lacks}".rstrip(),
         version=version(),
         tools=[_registered(f) for f in functions],
         log_level="WARNING",
@@ -224,7 +228,20 @@ class Server(MCPServer[Any]):
         await mcp_wire.serve(self._lowlevel_server)
 
 
-def run(place: Place) -> None:
-    """Serve until the client closes stdin. Ctrl-C ends it at once, as SIGTERM does: the SDK would wait for its reading thread."""
+def run(place: Place | Callable[[], Place]) -> None:
+    """Serve until the client closes stdin. Ctrl-C ends it at once, as SIGTERM does: the SDK would wait for its reading thread.
+
+    place  as for `Tools`. Without a log the server starts all the same: of one that ends at once a client says only that the
+    connection was closed. Each call then says what to run, and works once that was done.
+    """
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    build(place, clock=lambda: time.time_ns() // 1000, nonce=lambda: os.urandom(6).hex()).run("stdio")
+    lacks = ""
+    if callable(place):
+        try:
+            place = place()
+        except ProjectmemError as exc:
+            lacks = f"It is not set up here ({render.inline(str(exc), 600)}): tell the person; until then every tool says so."
+    server = build(place, clock=lambda: time.time_ns() // 1000, nonce=lambda: os.urandom(6).hex(), lacks=lacks)
+    if lacks:
+        sys.stderr.write(f"projectmem: {lacks}\n")
+    server.run("stdio")

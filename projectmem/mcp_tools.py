@@ -19,6 +19,8 @@ from projectmem import caller, render
 from projectmem.errors import BadInputError
 
 if TYPE_CHECKING:
+    from projectmem_projections.scope import Scope
+
     from projectmem.place import Place
     from projectmem.recall import Memory
 
@@ -66,17 +68,30 @@ def _kept(what: str) -> Reply:
 class Tools:
     """The tools, bound to one project. `clock` gives microseconds since the epoch; `nonce` a new unguessable word.
 
+    place  the project, or what finds it at each call: one may be set up while the server runs. That raises NoProjectError
     Calls may come in parallel, each on a thread of its own.
     """
 
-    def __init__(self, place: Place, *, clock: Callable[[], int], nonce: Callable[[], str]) -> None:
-        from projectmem_projections.scope import Scope
-
-        self.place, self.clock, self.nonce = place, clock, nonce
-        self.scope = Scope(place.project)
+    def __init__(self, place: Place | Callable[[], Place], *, clock: Callable[[], int], nonce: Callable[[], str]) -> None:
+        self.clock, self.nonce = clock, nonce
+        self._place = place
         self._memory: Memory | None = None  # opened by the first recall: numpy and the index take a while to load
         self._recalling = threading.Lock()  # the memory catches up in place, so one question at a time
         self._writing = threading.Lock()  # calls of one client wait for each other, not for the log's lock until it gives up
+
+    @property
+    def place(self) -> Place:
+        """The project. Raises NoProjectError where there is none yet."""
+        if callable(self._place):
+            self._place = self._place()
+        return self._place
+
+    @property
+    def scope(self) -> Scope:
+        """Whose records count."""
+        from projectmem_projections.scope import Scope
+
+        return Scope(self.place.project)
 
     def summary(self, about: str = "") -> Reply:
         """What failed, what worked, decisions, fragile places, open issues. about: a path, issue or period (2d)."""

@@ -30,7 +30,7 @@ def mcp(root: Root = "") -> None:
     """Serve agents over MCP on standard input/output."""
     from projectmem.mcp_server import run
 
-    run(common.open_place(root))
+    run(lambda: common.open_place(root))
 
 
 def proxy(

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from mcp import Client, StdioServerParameters
+from mcp.shared.exceptions import MCPError
 from mcp_types import JSONRPCNotification, JSONRPCRequest
 from projectmem_logs import files
 from projectmem_logs.reader import read_events
@@ -436,3 +437,30 @@ def test_nothing_heavy_is_loaded_before_the_client_has_its_answer(place: Place) 
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, env=env, check=True, text=True).stdout.split()
     assert "mcp" in loaded
     assert not {"numpy", "faiss", "duckdb", "tree_sitter", "typer", "sqlite3"} & set(loaded)
+
+
+@pytest.mark.slow
+def test_without_a_log_the_server_starts_and_says_what_to_run(tmp_path: Path) -> None:
+    """A client would else say only that the connection was closed. Once `init` was run the same server answers."""
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    environment = {**os.environ, "HOME": str(tmp_path / "home"), "PYTHONPATH": os.pathsep.join(sys.path)}
+    environment.pop("PROJECTMEM_GATE_HOME", None)
+    words = ["-m", "projectmem", "mcp", "--root", str(tmp_path)]
+
+    async def act(client: Client) -> tuple[Any, ...]:
+        listed = {tool.name for tool in (await client.list_tools()).tools}
+        before = [await call(client, "summary"), await call(client, "check", command="ls")]
+        try:
+            await client.read_resource("projectmem://summary")
+        except MCPError as exc:
+            before.append((str(exc), True))
+        init_home(str(tmp_path / ".git" / "projectmem"), NOW)
+        return str(client.instructions), listed, before, await call(client, "summary")
+
+    params = StdioServerParameters(command=sys.executable, args=words, env=environment, cwd=str(tmp_path))
+    instructions, listed, before, after = talk(params, act)
+    assert listed == TOOLS and "not set up here" in instructions
+    assert len(before) == 3
+    for text, wrong in before:
+        assert wrong and "run `projectmem init`" in text and str(tmp_path) in text
+    assert after == ("Nothing is recorded yet.", False)
