@@ -29,6 +29,7 @@ Reader = Callable[[Path, Counts], Iterator[Call]]
 Sources = Sequence[tuple[Path, Reader]]
 BATCH_EVENTS = 1_000
 ALONE = 1_000  # calls that are recorded before other processes are asked to help: half a second's work, as starting them is
+HELPED_BYTES = 4 << 20  # of files that hold a call that is new: about as many are in them, and help is asked for at once
 BATCH_CHARS = 4 << 20  # of inputs: what is derived from one is a few times as long, and a batch of the log ends at 32 MiB
 SHAPES = (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError, OverflowError, sqlite3.Error, OSError)
 
@@ -57,9 +58,9 @@ def backfill(
     try:
         state = open_state(place)
     except ProjectionError:  # busy, or not to be written: what is read here is enough but for a call begun before it
-        return _Backfill(place, Earlier(), now).run(progress(sources))
+        return _Backfill(place, Earlier(), now, sources).run(progress(sources))
     try:
-        return _Backfill(place, Earlier(state), now).run(progress(sources))
+        return _Backfill(place, Earlier(state), now, sources).run(progress(sources))
     finally:
         state.close()
 
@@ -67,9 +68,12 @@ def backfill(
 class _Backfill:
     """One run: what is known, what was read, and the batch that is not written yet."""
 
-    def __init__(self, place: Place, earlier: Earlier, now: int) -> None:
+    def __init__(self, place: Place, earlier: Earlier, now: int, sources: Sources) -> None:
         self.place, self.now, self.drafts_of = place, now, Drafts(earlier)
         self.workers: workers.Workers | None = None
+        self.asked = False  # for workers
+        self.sizes = {path: _size(path) for path, _ in sources}
+        self.left = sum(self.sizes.values())  # bytes of the files that were not read to their end
         self.counts, self.owner, self.erased = Counts(), _Owner(place), Erased(place)
         self.known, self.observed = _recorded(place)
         self.sessions: set[str] = set()
@@ -99,6 +103,7 @@ class _Backfill:
             belongs = False
             for call in shaped(reader, path, self.counts):
                 belongs = self.take(call) or belongs
+            self.left -= self.sizes.get(path, 0)
             self.counts.files += belongs
             if self.counts.damaged > before:
                 self.counts.unread.setdefault(str(path), "")
@@ -118,8 +123,8 @@ class _Backfill:
         else:
             self.known.add(call["call"])
             counts.recorded += 1
-            if counts.recorded == ALONE:
-                self.workers = workers.started(self.drafts_of)
+            if not self.asked and (counts.recorded >= ALONE or self.left >= HELPED_BYTES):
+                self.asked, self.workers = True, workers.started(self.drafts_of)
             if self.workers is None:
                 self.keep(workers.alone(self.drafts_of, where, call))
             else:
@@ -191,6 +196,14 @@ class Erased:
         from projectmem.forget import call_mark
 
         return call_mark(redaction_key(self.home), call) in self.marks
+
+
+def _size(path: Path) -> int:
+    """Bytes of a file, 0 where it has none or cannot be asked."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
 
 
 class _Owner:

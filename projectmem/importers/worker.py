@@ -29,11 +29,15 @@ def read_frame(file: IO[bytes]) -> Any:
     return marshal.loads(body) if len(body) == size else None  # noqa: S302 - the other side is this program
 
 
+def framed(value: Any) -> bytes:
+    """One value as it is sent. Raises ValueError for what marshal does not hold."""
+    body = marshal.dumps(value)
+    return HEAD.pack(len(body)) + body
+
+
 def write_frame(file: IO[bytes], value: Any) -> None:
     """Write one value. Raises ValueError for what marshal does not hold, OSError where nobody reads."""
-    body = marshal.dumps(value)
-    file.write(HEAD.pack(len(body)))
-    file.write(body)
+    file.write(framed(value))
     file.flush()
 
 

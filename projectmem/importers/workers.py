@@ -8,23 +8,26 @@ from __future__ import annotations
 
 import marshal
 import os
+import re
 import subprocess
 import sys
 from collections import deque
-from collections.abc import Iterator
-from queue import Empty, Queue
+from collections.abc import Callable, Iterator
+from queue import Empty, Queue, SimpleQueue
 from threading import Thread
 from typing import Any
 
 from projectmem.importers.drafting import Drafts
 from projectmem.importers.made import Made, Row
-from projectmem.importers.worker import HELLO, read_frame, write_frame
+from projectmem.importers.worker import HELLO, framed, read_frame
 from projectmem.place import Place
 
 MOST = 4  # reading, sealing and folding are one process's work: it keeps no more than these busy
 JOB_CALLS, JOB_BYTES = 64, 1 << 20
-AHEAD = 2  # jobs of each process that are not answered yet
+AHEAD = 8  # jobs of each process that are not answered yet: they have work while a batch is written
+AHEAD_BYTES = 16 << 20  # of calls that are not answered yet, of all processes together
 PATIENCE_S = 60  # for an answer: a job takes a tenth of a second
+CLOSING_S = 5
 CODE = "import sys; sys.path[:] = {path!r}; from projectmem.importers.worker import main; main()"
 
 Given = tuple[Place, list[str], bytes]  # where, what was moved before it as far as is known, the call
@@ -66,10 +69,12 @@ class Workers:
     def __init__(self, drafts: Drafts) -> None:
         self.drafts = drafts
         self.all: list[tuple[subprocess.Popen[bytes], Queue[Any]]] = []
+        self.jobs: list[SimpleQueue[bytes]] = []
+        self.writers: list[Thread] = []
         self.filling: list[Given] = []
-        self.size = self.sent = 0
+        self.size = self.sent = self.ahead = 0
         self.begun = False
-        self.waiting: deque[tuple[int, list[Given]]] = deque()
+        self.waiting: deque[tuple[int, list[Given], int]] = deque()  # which process, the job, its bytes
 
     def add(self) -> None:
         """Start one more. Raises OSError where that is not possible."""
@@ -78,8 +83,11 @@ class Workers:
         given, quiet = subprocess.PIPE, subprocess.DEVNULL
         process = subprocess.Popen(words, stdin=given, stdout=given, stderr=quiet, creationflags=hidden)
         answers: Queue[Any] = Queue()
+        jobs: SimpleQueue[bytes] = SimpleQueue()
         self.all.append((process, answers))
-        Thread(target=_answers, args=(process.stdout, answers), daemon=True, name="projectmem import").start()
+        self.jobs.append(jobs)
+        self.writers.append(_thread(_give, process.stdin, jobs))
+        _thread(_answers, process.stdout, answers)
 
     def give(self, place: Place, call: dict[str, Any]) -> Iterator[Made]:
         """Take in one call; the drafts of earlier ones that are ready by now, in order. While the processes are being started,
@@ -90,7 +98,9 @@ class Workers:
         raw = marshal.dumps(call)
         self.filling.append((place, self.drafts.earlier.moves(call["at"]), raw))
         self.size += len(raw)
-        if len(self.filling) >= JOB_CALLS or self.size >= JOB_BYTES:
+        if _may_move(call, raw):
+            yield from self.rest()  # each draft that was given out by then would have to be made again
+        elif len(self.filling) >= JOB_CALLS or self.size >= JOB_BYTES:
             yield from self._send()
 
     def rest(self) -> Iterator[Made]:
@@ -103,6 +113,10 @@ class Workers:
         """End the processes, whatever they are doing."""
         for process, _ in self.all:
             process.kill()
+        for jobs in self.jobs:
+            jobs.put(b"")
+        for writer in self.writers:
+            writer.join(CLOSING_S)  # nobody reads any more what it writes
         for process, _ in self.all:
             process.wait()
             for file in (process.stdin, process.stdout):
@@ -111,7 +125,7 @@ class Workers:
                         file.close()
                 except OSError:
                     pass  # what was still to be written is of no use
-        self.all = []
+        self.all, self.jobs, self.writers = [], [], []
 
     def _begin(self) -> bool:
         """Whether all processes have said that they are there."""
@@ -123,24 +137,23 @@ class Workers:
         return self.begun
 
     def _send(self) -> Iterator[Made]:
-        job, self.filling, self.size = self.filling, [], 0
-        while len(self.waiting) >= AHEAD * max(1, len(self.all)):
+        job, size = self.filling, self.size
+        self.filling, self.size = [], 0
+        while self.waiting and (len(self.waiting) >= AHEAD * max(1, len(self.all)) or self.ahead + size > AHEAD_BYTES):
             yield from self._collect()
         if not job:
             return
         number = self.sent % len(self.all) if self.all else 0
         self.sent += 1
-        self.waiting.append((number, job))
+        self.waiting.append((number, job, size))
+        self.ahead += size
         if self.all:
-            try:
-                pipe: Any = self.all[number][0].stdin
-                write_frame(pipe, [(_place(place), moved, raw) for place, moved, raw in job])
-            except OSError:
-                self.close()
+            self.jobs[number].put(framed([(_place(place), moved, raw) for place, moved, raw in job]))
 
     def _collect(self) -> Iterator[Made]:
         """The drafts of the oldest job."""
-        number, job = self.waiting.popleft()
+        number, job, size = self.waiting.popleft()
+        self.ahead -= size
         rows = self._answer(number) if self.all else None
         if rows is None or len(rows) != len(job):
             self.close()
@@ -169,8 +182,29 @@ class Workers:
         return None
 
 
+def _may_move(call: dict[str, Any], raw: bytes) -> bool:
+    """Whether it looks like a `git mv` (gate/moves.py), which changes what the calls behind it are."""
+    return b"git" in raw and b"mv" in raw and re.search(r"\bgit\b.*\bmv\b", repr(call["input"]), re.DOTALL) is not None
+
+
 def _place(place: Place) -> tuple[str, ...]:
     return place.root, place.home, place.worktree, place.git_dir, place.common_dir
+
+
+def _thread(target: Callable[..., None], *given: Any) -> Thread:
+    thread = Thread(target=target, args=given, daemon=True, name="projectmem import")
+    thread.start()
+    return thread
+
+
+def _give(pipe: Any, jobs: SimpleQueue[bytes]) -> None:
+    """Hand a process its jobs as it takes them, so that who has more for it need not wait; b"" is the last."""
+    try:
+        while job := jobs.get():
+            pipe.write(job)
+            pipe.flush()
+    except (OSError, ValueError):
+        pass  # it is gone, which shows where its answers are read
 
 
 def _answers(pipe: Any, answers: Queue[Any]) -> None:

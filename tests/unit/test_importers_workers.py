@@ -29,11 +29,13 @@ BUILD = "Error: cannot find config.json\nnpm ERR! code 1"
 CALLS = 600
 FAILED = "FAILED b.py::test_x - assert 1 == 2"
 ALL = "make: *** [all] Error 2"
+LOST = "error: cannot reach host"  # what hides a failure is known by the one on record
 COMMANDS = [
     ("npm run build", 1, BUILD), ("npm run build", 0, "built"), ("npm run build | tail -5", 0, BUILD),
     ("npm run build; true", 0, BUILD), ("pytest b.py", 1, FAILED), ("pytest b.py -q | head", 0, FAILED),
     ("git mv a.py b.py", 0, ""), ("git mv b.py src/b.py", 0, ""), ("cat b.py", 0, "x = 1"), ("grep nothing b.py", 1, ""),
     (f"curl -H 'Authorization: Bearer {TOKEN}' x", 7, f"curl: (7) Failed, key {TOKEN}"), ("ls \ud800", 0, "\ud800"),
+    ("./sync.sh", 1, LOST), ("./sync.sh | tail -3", 0, LOST),
     ("make", 2, ALL), ("make || true", 0, ALL), ("cd src && make", 2, "no"), ("if then", 2, ""),
 ]  # fmt: skip
 
@@ -112,6 +114,34 @@ def test_several_processes_record_what_one_does(tmp_path: Path, monkeypatch: pyt
     assert sum('"outcome": "failed"' in row for row in many) > 100 and TOKEN not in "".join(many)
 
 
+@pytest.mark.usefixtures("all_there")
+def test_a_move_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No draft of a call behind it is made twice, however many are asked for."""
+    monkeypatch.setattr(importing, "ALONE", 1)
+    monkeypatch.setattr(sys.modules[__name__], "COMMANDS", [("cat b.py", 0, "x = 1"), ("ls", 0, "b.py")])
+    anew: list[Any] = []
+    checked = workers.alone
+
+    def counted(*given: Any) -> Any:
+        anew.append(given[2]["call"])
+        return checked(*given)
+
+    monkeypatch.setattr(workers, "alone", counted)
+
+    def moves(place: Place) -> Iterator[dict[str, Any]]:
+        for call in _calls(place, 5):
+            if call["call"] == "t300":
+                call["input"] = {"command": "git mv a.py b.py"}
+            yield call
+
+    monkeypatch.setattr(workers, "processors", lambda: 3)
+    place = _place(tmp_path / "repo")
+    backfill(place, now=NOW, sources=[(Path("x"), lambda *_: moves(place))])
+    assert not anew
+    keys = [event["data"]["key"] for event in read_events(place.home) if "cat b.py" in event["data"]["input"]]
+    assert len(set(keys)) == 2, "the file has another name from then on"
+
+
 @pytest.mark.parametrize("code", ["raise SystemExit", "import sys; sys.stdout.write('no frame' * 99)", "while True: input()"])
 def test_processes_that_do_not_do_their_work_cost_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str) -> None:
     """They end, or say something else, or nothing: one process does it all."""
@@ -129,7 +159,7 @@ def test_a_process_that_is_killed_meanwhile_costs_nothing(tmp_path: Path, monkey
     expected = _imported(_place(tmp_path / "one"), 2, monkeypatch, 1)
     give, killed = workers.Workers.give, list[int]()
 
-    def give_and_kill(self: workers.Workers, place: Place, call: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    def give_and_kill(self: workers.Workers, place: Place, call: dict[str, Any]) -> Iterator[Any]:
         if call["call"] == "t300" and self.all:
             self.all[0][0].kill()
             killed.append(self.all[0][0].pid)
@@ -165,16 +195,65 @@ def test_an_import_that_is_stopped_leaves_no_process_and_goes_on_later(tmp_path:
     place = _place(tmp_path / "repo")
 
     def stops(*_: Any) -> Iterator[dict[str, Any]]:
-        yield from _calls(place, 3, 400)
+        yield from _calls(place, 3, 390)
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         backfill(place, now=NOW, sources=[(Path("x"), stops)])
     assert len(begun) == 2 and all(process.returncode is not None for process in begun)
     kept = len(_told(place))
-    assert 0 < kept < 400 and kept % 50 == 0
+    assert 0 < kept < 390 and kept % 50 == 0
     counts = backfill(place, now=NOW, sources=[(Path("x"), lambda *_: _calls(place, 3))])
     assert (counts.known, counts.recorded) == (kept, CALLS - kept)
+
+
+@pytest.mark.usefixtures("all_there")
+def test_no_more_is_given_out_than_is_held_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So many bytes of calls that are not answered, of all processes together, however slow these are."""
+    monkeypatch.setattr(workers, "AHEAD_BYTES", 100_000)
+    monkeypatch.setattr(workers, "JOB_BYTES", 40_000)
+    most: list[int] = []
+    send = workers.Workers._send
+
+    def noted(self: workers.Workers) -> Iterator[Any]:
+        yield from send(self)
+        most.append(self.ahead)
+        assert self.ahead == sum(size for _, _, size in self.waiting)
+
+    monkeypatch.setattr(workers.Workers, "_send", noted)
+
+    def long(place: Place) -> Iterator[dict[str, Any]]:
+        for call in _calls(place, 6):
+            yield {**call, "input": {"command": f"echo {'x' * 3000}"}}
+
+    place = _place(tmp_path / "repo")
+    monkeypatch.setattr(importing, "ALONE", 1)
+    monkeypatch.setattr(workers, "processors", lambda: 2)
+    backfill(place, now=NOW, sources=[(Path("x"), lambda *_: long(place))])
+    assert 60_000 < max(most) <= 100_000 and len(_told(place)) == CALLS
+
+
+def test_processes_are_started_with_the_first_new_call_of_files_that_are_worth_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is left to read by then counts; where all is known, or little, none is started."""
+    asked: list[str] = []
+    monkeypatch.setattr(workers, "started", lambda drafts: asked.append("x"))
+    monkeypatch.setattr(importing, "HELPED_BYTES", 100)
+    place = _place(tmp_path / "repo")
+    old, new = tmp_path / "old", tmp_path / "new"
+    old.write_bytes(b"x" * 1000)
+    new.write_bytes(b"x" * 99)
+    calls = list(_calls(place, 7, 20))
+
+    def read(path: Path, _: Any) -> Iterator[dict[str, Any]]:
+        yield from ({**call} for call in (calls[:10] if path == old else calls))
+
+    backfill(place, now=NOW, sources=[(old, read)])
+    assert len(asked) == 1
+    backfill(place, now=NOW, sources=[(old, read)])
+    backfill(place, now=NOW, sources=[(old, read), (new, read)])
+    assert len(asked) == 1 and len(_told(place)) == 20
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
