@@ -32,7 +32,15 @@ _REFUSALS = (
     ("Claude requested permissions", "denied"),
     ("This command requires approval", "denied"),
     ("This Bash command contains multiple operations", "denied"),
+    ("Permission for this ", "denied"),  # action (auto mode), tool use, command
+    ("Access has been denied: ", "denied"),
+    ("PreToolUse hook did not respond before its timeout", "denied"),
+    ("PreToolUse hook failed with an unexpected error", "denied"),
+    ("Execution stopped by PreToolUse hook", "denied"),
 )
+_ASKED = ("Claude Code asks before", "Allowing runs the command as written")  # beside `touch in '/x' needs approval.`
+_BLOCKED = "was blocked. For security, Claude Code may only "  # after `rm in '/x' `
+_DONE = ("successfully", "has been updated", "Applied ", " cell ")  # in the text of an edit or a write that was made
 
 
 def failed(call: Call, raw: Mapping[str, Any]) -> None:
@@ -84,8 +92,18 @@ def refusal(text: str) -> str:
     for start, kind in _REFUSALS:
         if text.startswith(start):
             return kind
-    # `touch in '/x' needs approval. The path ...`
-    return "denied" if " needs approval. " in text[:1000] and "Claude Code asks before" in text[:4000] else ""
+    head = text[:4000]
+    if " needs approval. " in head and any(mark in head for mark in _ASKED):
+        return "denied"
+    if _BLOCKED in head or (head.startswith("Cannot ") and " while in plan mode." in head):
+        return "denied"
+    return ""
+
+
+def written(text: str) -> bool:
+    """Whether an edit's result says in known words that it was made."""
+    head = text[:1000]
+    return any(mark in head for mark in _DONE)
 
 
 def output_text(response: Any) -> str:
@@ -116,7 +134,7 @@ def told_as_error(payload: Payload, call: Call, wait_s: float = CONFIRM_WAIT_S) 
     """Whether the session's transcript has the call's result as an error; None where it does not say (in time).
 
     The client writes the line 30 to 95 ms after it fires PostToolBatch (measured), so this waits; it is asked only where
-    taking a refusal with unknown words for a success would clear a failure on record.
+    taking a refusal with unknown words for a success would clear a failure on record, or count an edit that was not made.
     """
     import time
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 MUST_ANSWER = ("cursor", "preToolUse")  # where silence was reported to block every call
 MAX_INPUT_BYTES = 32 << 20  # a batch of images is a few MB; more is a mistake
+_BOM = b"\xef\xbb\xbf"
 
 
 def find(cwd: str) -> Place | None:
@@ -66,8 +67,6 @@ def respond(argv: list[str], raw: bytes, now: int, *, home: str = "") -> dict[st
     home  where given, the only log that is asked and written: a payload from another project gets no answer
     """
     harness, event = [*argv, "", ""][:2]
-    from projectmem_logs.fastjson import loads  # not before it is known that the hook is on
-
     from projectmem.hook.payload import ADAPTERS
 
     if harness not in ADAPTERS:
@@ -78,7 +77,7 @@ def respond(argv: list[str], raw: bytes, now: int, *, home: str = "") -> dict[st
         return None
     adapter = _adapter(ADAPTERS[harness])
     try:
-        data = _unicode(loads(raw), raw)
+        data = _read(raw)
         named = data.get("hook_event_name") if not event and isinstance(data, dict) else None  # who calls it by hand
         payload = adapter.parse(named if isinstance(named, str) else event, data)
         payload.adapter = payload.adapter or adapter
@@ -138,9 +137,20 @@ def _without_secrets(place: Place, reply: dict[str, Any]) -> dict[str, Any]:
         return reply
 
 
-def _unicode(data: Any, raw: bytes) -> Any:
-    """The payload with lone surrogates escaped: a client that cuts a text in two leaves them, and no file takes them."""
-    if b"\\ud" not in raw and b"\\uD" not in raw:
+def _read(raw: bytes) -> Any:
+    """The payload as JSON data. Raises ValueError, RecursionError as `loads`.
+
+    A byte-order mark (of a shell that pipes) is no part of it. What is no Unicode costs its own characters and not the call: half
+    a character of a client that cuts a text in two, a byte that is no UTF-8. No file takes them, so they are escaped.
+    """
+    from projectmem_logs.fastjson import loads  # not before it is known that the hook is on
+
+    try:
+        text, torn = raw.removeprefix(_BOM).decode(), b"\\ud" in raw or b"\\uD" in raw
+    except UnicodeDecodeError:
+        text, torn = raw.removeprefix(_BOM).decode("utf-8", "surrogateescape"), True
+    data = loads(text)
+    if not torn:
         return data
     from projectmem_logs.canonical import sanitize
 

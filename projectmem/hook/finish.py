@@ -107,7 +107,7 @@ def _finished(place: Place, state: Snapshot, payload: Payload, call: Call, known
     before = known.notes.get(call["call"], {})
     draft, action = _draft(place, state, call, before, known.moved, now)
     outcome = draft["data"]["outcome"]
-    if outcome == "ok" and payload.kind == "batch" and _clears(state, action) and _told_as_error(payload, call):
+    if outcome == "ok" and payload.kind == "batch" and _weighs(state, action, call) and _told_as_error(payload, call):
         draft["data"]["outcome"] = "rejected"  # a refusal in words that are not known here
     elif outcome in ("ok", "failed") and before.get("refused"):
         _ran_after_refusal(place, call, action, now)
@@ -125,10 +125,14 @@ def _told_as_error(payload: Payload, call: Call) -> bool | None:
     return told_as_error(payload, call)
 
 
-def _clears(state: Snapshot, action: Action) -> bool:
-    """Whether a success of the action would clear a failure on record."""
+def _weighs(state: Snapshot, action: Action, call: Call) -> bool:
+    """Whether much hangs on a success: it would clear a failure on record, or is an edit that nothing known says was made."""
     from projectmem_gate import history
 
+    from projectmem.hook.claude_results import written
+
+    if action.kind in ("edit", "write") and not written(call["output"]):
+        return True
     return any(history.is_open(entries) for entries in state.entries(action.keys).values())
 
 

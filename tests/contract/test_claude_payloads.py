@@ -73,6 +73,13 @@ def test_a_failure_told_twice_reads_the_same(shared: Path) -> None:
         ("The user doesn't want to proceed with this tool use. The tool use was rejected", {"error_kind": "rejected"}),
         ("Claude requested permissions to write to /w/q, but you haven't granted it yet.", {"error_kind": "denied"}),
         ("touch in '/w/x' needs approval. It is inside, and Claude Code asks before a command does", {"error_kind": "denied"}),
+        ("touch in '/e' needs approval. The path is outside the working directories for this session ('/w'). Allowing runs "
+         "the command as written.", {"error_kind": "denied"}),
+        ("Cannot write to /w/n.txt while in plan mode.", {"error_kind": "denied", "is_error": True}),
+        ("Permission for this action has been denied. Reason: [Irreversible]", {"error_kind": "denied"}),
+        ("Permission for this tool use was denied. The tool use was rejected", {"error_kind": "denied"}),
+        ("rm in '/e' was blocked. For security, Claude Code may only write to files in the allowed", {"error_kind": "denied"}),
+        ("PreToolUse hook did not respond before its timeout (host client may be unreachable).", {"error_kind": "denied"}),
         ("[Request interrupted by user for tool use]", {"error_kind": "interrupted", "interrupted": True}),
         ("Command running in background with ID: b1k. Output is written to: /x", {"background": "b1k", "is_error": False}),
         ([{"type": "text", "text": "a"}, {"type": "image"}, {"type": "text", "text": "b"}], {"output": "a\nb"}),

@@ -277,6 +277,27 @@ def test_lone_surrogates_in_a_payload_cost_nothing(hooked: Any, field: str) -> N
     assert event["data"]["outcome"] == "failed"
 
 
+def test_a_byte_order_mark_before_a_payload_is_no_part_of_it(hooked: Any) -> None:
+    """A shell that pipes adds one: the failure is learned and spoken of all the same."""
+    call = hooked.call("npm run build")
+    failed = hooked.payload("PostToolUseFailure", **call, error="Exit code 2\nnpm error code 2")
+    assert hooked.send("PostToolUseFailure", b"\xef\xbb\xbf" + json.dumps(failed).encode()) == b""
+    (event,) = hooked.events()
+    assert event["data"]["outcome"] == "failed"
+
+
+def test_a_byte_that_is_no_utf_8_costs_its_own_character_and_not_the_call(hooked: Any) -> None:
+    """What a program printed in another encoding comes with its failure; two such inputs are not one."""
+    for name in (b"caf\xe9", b"caf\xe8"):
+        call = hooked.call("bash NAME.sh")
+        failed = hooked.payload("PostToolUseFailure", **call, error="Exit code 2\nnicht gefunden: NAME")
+        raw = json.dumps(failed).encode().replace(b"NAME", name)
+        assert hooked.send("PostToolUseFailure", raw) == b""
+    first, second = hooked.events()
+    assert first["data"]["outcome"] == second["data"]["outcome"] == "failed"
+    assert first["data"]["key"] != second["data"]["key"]
+
+
 @pytest.mark.parametrize("duration", ["1e999", "-1e999", "NaN", "-5", "1e300"])
 def test_an_absurd_duration_costs_only_the_duration(hooked: Any, duration: str) -> None:
     """No number that JSON can write keeps a failure from being learned."""

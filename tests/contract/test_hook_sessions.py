@@ -392,6 +392,18 @@ def test_a_refusal_in_unknown_words_does_not_clear(hooked: Any, is_error: bool, 
     assert (hooked.before(hooked.call(BUILD), "three") is not None) is speaks
 
 
+@pytest.mark.parametrize(("text", "is_error", "speaks"), [("No writing today.", True, True), ("No writing today.", False, False)])
+def test_an_edit_refused_in_unknown_words_is_no_change(hooked: Any, text: str, is_error: bool, speaks: bool) -> None:
+    """A mode that allows no edits says so in the result alone: nothing was changed since the failure."""
+    hooked.run(BUILD, ERROR)
+    given = {"file_path": str(hooked.root / "src" / "app.ts"), "content": "let x"}
+    write = {"tool_name": "Write", "tool_input": given, "tool_use_id": "w1"}
+    hooked.before(write)
+    hooked.batch([(write, text)], transcript_path=_transcript(hooked, "w1", is_error))
+    assert hooked.events("action.finished")[-1]["data"]["outcome"] == ("rejected" if is_error else "ok")
+    assert (hooked.before(hooked.call(BUILD), "two") is not None) is speaks
+
+
 def test_a_call_that_ran_although_it_was_refused_is_said_so(hooked: Any) -> None:
     """Some modes of some harnesses ignore a refusal; nobody would know."""
     _costly(hooked)
