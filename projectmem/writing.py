@@ -98,10 +98,12 @@ def append(
     return events
 
 
-def bring_in(place: Place, now: int, wait_ms: int) -> None:
-    """Write what is spooled to the log and fold it in; nothing where the lock is not free within `wait_ms`. Raises LogError."""
+def bring_in(place: Place, now: int, wait_ms: int) -> list[str]:
+    """Write what is spooled to the log and fold it in; nothing where the lock is not free within `wait_ms`. Returns what a person
+    should hear. Raises LogError."""
     with LogStore(place.home, project=place.project, wait_ms=wait_ms) as store:
         store.append([], now=now, after=lambda events: _fold(place.home, events, None, store.end(), {}))
+        return store.notices
 
 
 def _fold(

@@ -351,7 +351,8 @@ def _erase_spooled(home: str, path: str, wanted: Mapping[str, str], selector: Se
         reached.spooled += len(pairs) - len(keep)
         in_log = set(read_position(os.path.join(home, "log", stream), stream).tail.ids) if stream else set()
         if not keep or not in_log.isdisjoint(found["ids"]):
-            files.remove(path)  # it is in the log already, only its removal was cut short
+            files.sync_dir(os.path.dirname(path))  # that of others of its batch too
+            files.discard(path)  # it is in the log already, only its removal was cut short
             return
         body = canonical({**found, "drafts": [d for d, _ in keep], "ids": [i for _, i in keep]})
         files.replace(path, spool.packed(body))

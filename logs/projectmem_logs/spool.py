@@ -1,6 +1,7 @@
 """Events that could not get the lock in time: kept as one file per append, written to the log by the next one.
 
-A spooled event already has its id, so a crash between writing it to the log and removing its file writes it only once.
+A spooled event already has its id, so a crash between writing it to the log and removing its file writes it only once: as
+long as any of a batch's files could come back, that batch is the log's last.
 """
 
 from __future__ import annotations
@@ -10,23 +11,42 @@ import os
 from . import files
 from .canonical import canonical
 from .digest import sha256_hex
-from .envelope import ID_BYTES, uuid7
-from .errors import AppendError
+from .envelope import ID_BYTES, MAX_BATCH, MAX_CAUSES, is_id, prepare, uuid7
+from .errors import AppendError, CanonicalError, EventError
 from .fastjson import loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
-    from .envelope import Prepared
+    from .envelope import Event, Prepared
+
+    Waiting = tuple[str, bytes, list[Prepared], Sequence[str]]  # path, contents, and what they are
 
 FILES_MAX = 10_000  # a log that nobody can lock for that long needs a person
+TOGETHER_BYTES = 32 * 1024  # files that come in as one batch: whoever opens the log next reads no more than its last 64 KiB
+PIECE_BYTES = 4 * 1024 * 1024  # of an import, to a file
+_AROUND = 2_048 + 40 * MAX_CAUSES  # more than a record has beside its data
 _SUFFIX = ".spool"
 
 
+def keep(home: str, machine: str, prepared: Sequence[Prepared], now: int, many: bool) -> str:
+    """Make the drafts durable outside the log, as one batch or, of an import (`many`), as several; returns the path, of several
+    the last one. Raises EventError where they are no batch, AppendError where not even that is possible."""
+    size, start, path = 0, 0, ""
+    for i, one in enumerate(prepared):
+        size += len(one.data_text.encode()) + _AROUND
+        if many and size > PIECE_BYTES and i > start:
+            path, start = put(home, machine, prepared[start:i], now + start), i
+            size = len(one.data_text.encode()) + _AROUND
+    if size > MAX_BATCH and len(prepared) - start > 1:
+        raise EventError(f"the log is locked, and this is too much to keep beside it ({size:,} bytes): append less at a time")
+    return put(home, machine, prepared[start:], now + start) if start < len(prepared) else path
+
+
 def put(home: str, machine: str, prepared: Sequence[Prepared], now: int) -> str:
-    """Make the drafts durable outside the log; returns the path. Raises AppendError when that fails too."""
+    """Make one batch durable outside the log; returns the path. Raises AppendError when that fails too."""
     folder = os.path.join(home, "spool")
     if len(files.names(folder, _SUFFIX)) >= FILES_MAX:
         raise AppendError(f"the log is locked and {folder} already holds {FILES_MAX:,} files; run `projectmem doctor`")
@@ -63,19 +83,86 @@ def own(home: str, machine: str) -> list[str]:
     return [path for path in paths(home) if machine_of(path) == machine]
 
 
-def waiting(home: str, machine: str) -> list[tuple[str, dict[str, Any]]]:
-    """This machine's spooled appends, oldest first. An empty one ({}) is in the log already: its removal was cut short. A
-    damaged file is moved to quarantine/ and left out. Only for who holds the lock."""
-    out: list[tuple[str, dict[str, Any]]] = []
-    for path in own(home, machine):
-        raw = files.read(path)
-        found = parsed(raw)
-        if found is not None:
-            out.append((path, found))
-        else:
-            files.replace(os.path.join(home, "quarantine", os.path.basename(path)), raw)
-            files.remove(path)
-    return out
+def drain(
+    home: str,
+    machine: str,
+    in_log: Sequence[str],
+    write: Callable[[Sequence[Prepared], Sequence[str]], list[Event]],
+    sync: Callable[[], None],
+    notices: list[str],
+) -> tuple[bool, list[Event]]:
+    """Bring this machine's files into the log, oldest first and as many in one batch as are small; whether there were any, and
+    the events. Only for who holds the lock.
+
+    in_log   ids of the log's last batch: what is in it was written, and only the removal of its file was cut short
+    write    (prepared, ids): appends one batch and syncs it;  sync  makes what is in the log durable
+    notices  hears what came in, and what could not: a damaged file goes to quarantine/, one that may not be read stays
+    Nothing of a batch's files can come back when the next batch is written. Raises what `write` and `sync` raise, and OSError.
+    """
+    found = own(home, machine)
+    written: list[str] = []
+    waiting: list[Waiting] = []
+    for path in found:
+        try:
+            raw = files.read(path)
+            held = parsed(raw)
+            if held is None:
+                raise EventError("it is damaged")
+            if not held or held["ids"][-1] in in_log:
+                written.append(path)
+            else:
+                waiting.append((path, raw, [prepare(draft, held["now"]) for draft in held["drafts"]], held["ids"]))
+        except (FileNotFoundError, PermissionError) as e:
+            notices.append(f"{path} waits for the log and cannot be read: {e.strerror or e}")
+        except (EventError, CanonicalError) as e:
+            _set_aside(home, path, raw, str(e), notices)
+    if written:
+        sync()  # whoever wrote it may have been stopped before it was durable
+        _remove(written)
+    events: list[Event] = []
+    for group in _groups(waiting):
+        prepared = [one for _, _, some, _ in group for one in some]
+        try:
+            events += write(prepared, [id for _, _, _, ids in group for id in ids])
+        except EventError as e:  # longer than a line or a batch may be: it is alone
+            _set_aside(home, group[0][0], group[0][1], str(e), notices)
+            continue
+        where = group[0][0] if len(group) == 1 else f"{len(group)} files of {os.path.dirname(group[0][0])}"
+        notices.append(f"{len(prepared)} event(s) that waited in {where} are now in the log")
+        _remove([path for path, _, _, _ in group])
+    return bool(found), events
+
+
+def _groups(waiting: Sequence[Waiting]) -> Iterator[list[Waiting]]:
+    """Runs of files that are small enough together."""
+    group: list[Waiting] = []
+    size = 0
+    for one in waiting:
+        if group and size + len(one[1]) > TOGETHER_BYTES:
+            yield group
+            group, size = [], 0
+        group.append(one)
+        size += len(one[1])
+    if group:
+        yield group
+
+
+def _set_aside(home: str, path: str, raw: bytes, why: str, notices: list[str]) -> None:
+    name = os.path.basename(path)
+    files.make_dir(os.path.join(home, "quarantine"))
+    files.replace(os.path.join(home, "quarantine", name), raw)
+    files.remove(path)
+    notices.append(f"what waited in {path} could not be recorded ({why}); it was moved to quarantine/{name}")
+
+
+def _remove(paths: Sequence[str]) -> None:
+    """Remove files so that nothing in them can come back. The last is emptied once the names of the others are gone for good: as
+    long as it is there, whoever finds it does this again."""
+    for path in paths[:-1]:
+        files.remove(path)
+    if len(paths) > 1:
+        files.sync_dir(os.path.dirname(paths[-1]))
+    files.discard(paths[-1])
 
 
 def events(home: str) -> Iterator[tuple[str, list[dict[str, Any]]]]:
@@ -108,12 +195,9 @@ def parsed(raw: bytes) -> dict[str, Any] | None:
         return None
     try:
         found: dict[str, Any] = loads(raw[65:-1])
-        whole = type(found["now"]) is int and len(found["drafts"]) == len(found["ids"])
+        drafts, ids = found["drafts"], found["ids"]
+        whole = type(found["now"]) is int and type(drafts) is type(ids) is list and len(drafts) == len(ids) > 0
+        whole = whole and all(type(draft) is dict for draft in drafts) and all(map(is_id, ids))
     except (ValueError, KeyError, TypeError):  # somebody made it
         return None
     return found if whole else None
-
-
-def drained(spooled: dict[str, Any], last_ids: Sequence[str]) -> bool:
-    """True when the last batch of the log is this very file: it was written, and the crash came before its removal."""
-    return bool(last_ids) and spooled["ids"][-1:] == list(last_ids[-1:])  # batches are whole; only their end is always read

@@ -18,13 +18,12 @@ from .errors import AppendError, EventError, LogError, SpooledError
 from .home import Writer, init_home, project_id, redaction_key, restore_folders
 from .locking import StreamLock, grip, loosen
 from .recovery import CLEAN, CORRUPT, TORN, UNTERMINATED
-from .spool import drained, put, waiting
+from .spool import drain, keep
 from .tail import read_position, segment_name, streams
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any
 
     from .bulk import Encoded
     from .envelope import Draft, Event
@@ -109,10 +108,10 @@ class LogStore:
             prepared = [prepare(d, now) for d in drafts]
         self.notices, self.after_error = [], None
         if not self._mutex.acquire(timeout=self.wait_ms / 1000):
-            return self._spool(prepared, encoded, now)
+            return self._spool(prepared, encoded, now, many)
         try:
             if not self._take():
-                return self._spool(prepared, encoded, now)
+                return self._spool(prepared, encoded, now, many)
             try:
                 events = self._heal_and_drain(now)
                 if encoded:
@@ -248,6 +247,7 @@ class LogStore:
         position = self._position
         assert position is not None
         events: list[Event] = []
+        last = position.tail.ids  # a note that follows is another last batch
         if self._retired is not None:
             old, segment, offset, why = self._retired
             facts = {"segment": segment, "offset": offset, "bytes": 0, "sha256": "", "quarantine": ""}
@@ -257,17 +257,10 @@ class LogStore:
             self._finish_line(position)
         elif position.tail.state == TORN:
             events += self._note(now, self._cut(position))
-        for path, spooled in self._waiting():
-            if spooled and drained(spooled, position.tail.ids):
-                files.sync_data(self._open())  # whoever wrote it may have been stopped before it was durable
-            elif spooled:
-                events += self._write([prepare(d, spooled["now"]) for d in spooled["drafts"]], now, spooled["ids"])
-                self.notices.append(f"{len(spooled['drafts'])} event(s) that waited in {path} are now in the log")
-            files.discard(path)
-        return events
+        return events + self._drain(last, now)
 
-    def _waiting(self) -> list[tuple[str, dict[str, Any]]]:
-        """What is spooled. A folder that was empty and has not changed is not listed again; one that changed within the
+    def _drain(self, last: Sequence[str], now: int) -> list[Event]:
+        """Bring in what is spooled. A folder that was empty and has not changed is not listed again; one that changed within the
         last second is, as a file's time may be that coarse."""
         try:
             changed = os.stat(self._spool_folder).st_mtime_ns
@@ -276,9 +269,16 @@ class LogStore:
             return []
         if changed == self._spool_empty_at:
             return []
-        found = waiting(self.home, self._writer.machine)
+        found, events = drain(
+            self.home, self._writer.machine, last, lambda some, ids: self._write(some, now, ids),
+            self._sync_end, self.notices,
+        )  # fmt: skip
         self._spool_empty_at = changed if not found and time.time_ns() - changed > 1_000_000_000 else -1
-        return found
+        return events
+
+    def _sync_end(self) -> None:
+        if self._position is not None and not self._position.sealed:  # what is sealed was synced
+            files.sync_data(self._open())
 
     def _note(self, now: int, data: dict[str, object]) -> list[Event]:
         return self._write([prepare({"kind": "log.recovered", "actor": SELF, "data": data}, now)], now)
@@ -466,7 +466,7 @@ class LogStore:
             self._path_of, self._path_is = where, os.path.join(self.home, "log", self._stream, segment)
         return self._path_is
 
-    def _spool(self, prepared: Sequence[Prepared], encoded: Sequence[Encoded], now: int) -> list[Event]:
+    def _spool(self, prepared: Sequence[Prepared], encoded: Sequence[Encoded], now: int, many: bool) -> list[Event]:
         """Keep the drafts outside the log and raise SpooledError; nothing to keep, nothing done."""
         if encoded:
             from . import bulk
@@ -474,7 +474,7 @@ class LogStore:
             prepared = [bulk.prepared(one) for one in encoded]
         if not prepared:
             return []
-        path = put(self.home, self._writer.machine, prepared, now)
+        path = keep(self.home, self._writer.machine, prepared, now, many)
         raise SpooledError(
             path, f"the log was locked for {self.wait_ms} ms; {len(prepared)} event(s) wait in {path} for the next append"
         )

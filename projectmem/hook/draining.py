@@ -6,6 +6,8 @@ is checked, and the gate would not know what has just failed.
 
 from __future__ import annotations
 
+import os
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from projectmem.place import Place
@@ -41,11 +43,11 @@ def main(home: str) -> None:
 
 
 def waits(home: str) -> bool:
-    """Whether anything of this machine is spooled."""
+    """Whether anything of this machine is spooled that this user may read."""
     from projectmem_logs.home import machine
     from projectmem_logs.spool import own
 
-    return bool(own(home, machine()))
+    return any(os.access(path, os.R_OK) for path in own(home, machine()))
 
 
 def waiting_calls(home: str) -> set[tuple[str, str]]:
@@ -56,15 +58,18 @@ def waiting_calls(home: str) -> set[tuple[str, str]]:
 
 
 def drain(place: Place) -> None:
-    """Write what waits to the log, trying for half a minute. Raises LogError where it stays locked, or refuses."""
+    """Write what waits to the log, trying for half a minute. What the log had to put right is a line in hook.log. Raises
+    LogError where it stays locked, or refuses."""
     import time
 
     from projectmem_logs.errors import LogError
 
+    from projectmem.hook import degraded
     from projectmem.writing import bring_in
 
     for _ in range(TRIES):
-        bring_in(place, time.time_ns() // 1000, WAIT_MS)
+        for notice in bring_in(place, time.time_ns() // 1000, WAIT_MS):
+            degraded.note(place.home, "log", notice)
         if not waits(place.home):
             return
     raise LogError(f"it stayed locked for {WAIT_MS * TRIES // 1000} s; the next append does it")

@@ -49,6 +49,36 @@ def test_what_waits_comes_in_without_another_append(hooked: Any) -> None:
     assert hooked.before(hooked.call(BUILD), "two") is not None
 
 
+def test_what_had_to_be_put_right_as_it_came_in_is_said(hooked: Any, monkeypatch: Any) -> None:
+    """The process that brings it in has nobody to tell: hook.log keeps it."""
+    from projectmem.hook import draining
+
+    monkeypatch.setattr(draining, "soon", lambda home: None)
+    with _locked(hooked):
+        hooked.fails(hooked.call(BUILD), ERROR)
+    (segment,) = (hooked.home / "log").glob("*/*.jsonl")
+    with segment.open("ab") as file:
+        file.write(b'{"actor":{"agent":"","har')
+    draining.main(str(hooked.home))
+    assert any("are no whole batch and were moved to quarantine/" in line for line in hooked.log_lines())
+    assert hooked.outcomes().count((BUILD, "failed")) == 1
+
+
+def test_what_may_not_be_read_is_not_waited_for(hooked: Any, monkeypatch: Any) -> None:
+    """A file that root left: no process tries for half a minute."""
+    import os
+
+    from projectmem.hook import draining
+
+    monkeypatch.setattr(draining, "soon", lambda home: None)
+    with _locked(hooked):
+        hooked.fails(hooked.call(BUILD), ERROR)
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    monkeypatch.setattr(draining, "drain", lambda place: pytest.fail("nothing can come in"))
+    draining.main(str(hooked.home))
+    assert list((hooked.home / "spool").glob("*.spool"))
+
+
 def test_what_waits_is_on_record_for_the_batch(hooked: Any, monkeypatch: Any) -> None:
     """Though the state that the event left its claim in is another one by now: it is not recorded a second time."""
     from projectmem.hook import draining
