@@ -43,7 +43,12 @@ def proxy(
     ] = "",
     wrap: Annotated[
         Path | None,
-        typer.Option("--wrap", metavar="FILE", help="Put the proxy before every server in FILE (.mcp.json).", show_default=False),
+        typer.Option(
+            "--wrap",
+            metavar="FILE",
+            help="Put the proxy before every server in FILE (.mcp.json, config.toml, opencode.json, ...).",
+            show_default=False,
+        ),
     ] = None,
     every: Annotated[
         bool, typer.Option("--open", help="With --wrap: also before servers over HTTP that may want a login.")
@@ -51,6 +56,9 @@ def proxy(
     unwrap: Annotated[
         Path | None, typer.Option("--unwrap", metavar="FILE", help="Take it out again.", show_default=False)
     ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="With --wrap or --unwrap: say what would be done, do nothing.")
+    ] = False,
     root: Root = "",
 ) -> None:
     """Put the gate before the tools of any MCP server.
@@ -61,7 +69,6 @@ def proxy(
     Headers for --url stand in PROJECTMEM_MCP_SERVER, as {"headers": {...}}.
     """
     from projectmem.errors import BadInputError
-    from projectmem.setup import wrapping
 
     entry = places.env(places.MCP_SERVER_VARIABLE)
     over_http = url or (entry and not (command or wrap or unwrap))
@@ -74,14 +81,29 @@ def proxy(
         common.leave(run(command or [], common.workdir(root), name, address))
     file = wrap or unwrap
     assert file is not None
-    names = wrapping.wrap(file, every=every) if wrap else wrapping.unwrap(file)
-    done = "the gate is before" if wrap else "the gate is no longer before"
+    _edit(file, common.workdir(root), back=bool(unwrap), every=every, dry_run=dry_run)
+
+
+def _edit(file: Path, start: str, *, back: bool, every: bool, dry_run: bool) -> None:
+    """Wrap or unwrap the servers of a file, having said which. What is wrapped is noted for `uninit`, where a log is there."""
+    from projectmem.setup import wrapping
+    from projectmem.setup.init import note_wrapped
+
+    names, _, _ = wrapping.planned(file, every=every, back=back)
+    done = ("the gate would be" if dry_run else "the gate is") + (" no longer before" if back else " before")
     for server in names:
         common.say(f"{done} the tools of {output.safe(server)}")
     if not names:
-        common.say(f"nothing to {'wrap' if wrap else 'unwrap'} in {output.safe(str(file))}")
-    for server, why in wrapping.left(file, every=every) if wrap else []:
+        common.say(f"nothing to {'unwrap' if back else 'wrap'} in {output.safe(str(file))}")
+    for server, why in [] if back else wrapping.left(file, every=every):
         common.note(f"left {output.safe(server)} as it is: {why}")
+    if dry_run:
+        return
+    if names:
+        (wrapping.unwrap if back else lambda path: wrapping.wrap(path, every=every))(file)
+    place = places.locate(start)
+    if place is not None and place.ready and (names or back):
+        note_wrapped(place, file, not back)
 
 
 def _address(entry: str, url: str) -> Address:

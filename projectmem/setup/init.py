@@ -25,6 +25,7 @@ from projectmem.setup import plugin as plugins
 from projectmem.setup.harnesses import CLAUDE, HARNESSES, HERE_ONLY, Harness
 
 DEFAULT = (CLAUDE,)
+_WRAPPED = "wrapped"
 RIVAL = "projectmem"  # an unrelated distribution that owns the same import name
 
 Progress = Callable[[Iterable[Any], str, int], Iterable[Any]]
@@ -273,7 +274,7 @@ def uninit(start: str, *, user: bool = False) -> list[str]:
     if place is None:
         raise NoProjectError(f"no project at {start}: nothing to undo")
     notes = _notes(place)
-    done = []
+    done = _unwrapped(notes)  # first: hooks may have come into the same file before
     for path, name in ({} if user else registered_below(place)).items():
         if HARNESSES[name].remove(path, notes.pop(str(path))):
             done.append(f"took the hooks of {HARNESSES[name].title} out of {path}")
@@ -282,7 +283,7 @@ def uninit(start: str, *, user: bool = False) -> list[str]:
         path = harness.path(place, user=user)
         if harness.remove(path, notes.pop(str(path), None)):
             done.append(f"took the hooks of {harness.title} out of {path}")
-        others = any(Path(name).parts[-2:] == Path(harness.project).parts[-2:] for name in notes)  # of another work tree
+        others = any(Path(name).parts[-2:] == Path(harness.project).parts[-2:] for name in notes if "\0" not in name)
         gone = [] if user or others else [pattern for pattern in harness.ignored() if gitignore.include(place, pattern)]
         if gone:
             done.append(f"took the lines of {harness.project} out of {gitignore.exclude_file(place)}")
@@ -300,6 +301,33 @@ def uninit(start: str, *, user: bool = False) -> list[str]:
         done.append(f"could not write down that it is undone ({exc.strerror or exc}): nothing depends on it")
     if place.ready:
         done.append(f"left the log in {place.home} (delete the folder to forget everything)")
+    return done
+
+
+def note_wrapped(place: Place, file: Path, wrapped: bool) -> None:
+    """Keep in mind, for `uninit`, that the proxy was put before the servers of a file, or no more. Raises OSError."""
+    notes, key = _notes(place), f"{file.absolute()}\0{_WRAPPED}"
+    if wrapped != (key in notes):
+        others = {name: note for name, note in notes.items() if name != key}
+        _save_notes(place, {**others, key: {"file": str(file.absolute()), _WRAPPED: True}} if wrapped else others)
+
+
+def _unwrapped(notes: dict[str, dict[str, Any]]) -> list[str]:
+    """Take the proxy out of the files that it was put into, and their notes out of these. Returns what was done."""
+    from projectmem.setup import wrapping
+
+    done = []
+    for key, note in list(notes.items()):
+        if note.get(_WRAPPED) is not True:
+            continue
+        try:
+            if names := wrapping.unwrap(Path(note["file"])):
+                done.append(f"took the proxy from before {', '.join(names)} in {note['file']}")
+        except ProjectmemError as exc:
+            if Path(note["file"]).exists():
+                done.append(f"the proxy is still before the servers in {note['file']}: {exc}")
+                continue
+        del notes[key]
     return done
 
 

@@ -143,9 +143,9 @@ def test_what_is_left_as_it_is_is_said_with_the_reason(tmp_path: Path, entry: st
 
 
 @pytest.mark.parametrize(("name", "text", "said"), [
-    ("config.toml", "[mcp_servers.a]\n", "is TOML"),
-    ("opencode.json", '{"mcp": {"a": {"type": "local", "command": ["npx"]}}}', "neither `mcpServers` nor `servers`"),
-    ("list.json", "[1]", "neither `mcpServers` nor `servers`"),
+    ("config.toml", "[mcp_servers.a]\nx =\n", "is not valid TOML"),
+    ("other.toml", "model = 1\n", "has no `.mcp_servers.`"),
+    ("list.json", "[1]", "none of `mcpServers`, `servers` and `mcp`"),
 ])  # fmt: skip
 def test_a_file_of_another_kind_is_refused_in_words(tmp_path: Path, name: str, text: str, said: str) -> None:
     """And not called empty, or bad JSON."""
