@@ -63,6 +63,10 @@ def _answered(call: Call, response: Any, told: Call | None) -> None:
         text = "\n".join(b["text"] for b in blocks if isinstance(b, dict) and isinstance(b.get("text"), str))
         call["output"], call["is_error"] = text, response.get("isError") is True
         call["error_kind"] = "tool" if call["is_error"] else ""
+        meta = response.get("metadata")
+        code = meta.get("exit_code") if isinstance(meta, dict) else response.get("exit_code")
+        if content is None and code is not None:  # a command's, where it is not told as text alone
+            exited(call, code, text_of(response, "output"))
         return
     text = response if isinstance(response, str) else ""
     if told is not None:

@@ -42,6 +42,7 @@ PROMPT, START, END = "userPromptSubmitted", "sessionStart", "sessionEnd"
 EVENTS = {PRE: 10, POST: 10, FAILURE: 10, PROMPT: 10, START: 15, END: 5}  # -> timeoutSec
 _KINDS = {PRE: "pre", POST: "post", FAILURE: "post", PROMPT: "prompt", START: "start", END: "end"}
 _ENDED, _EXIT = "<shellId: ", " completed with exit code "
+_ENDED_ONCE, _EXIT_ONCE = "<exited with", " exit code "  # in older versions
 _SHELLS, _RUNNING = ("bash", "powershell"), ("<command started in background", " is still running after ")
 
 
@@ -126,6 +127,9 @@ def answered(call: Call, result: Mapping[str, Any]) -> None:
         return
     body, mark, last = text.rpartition(_ENDED)
     code = number_after(last, _EXIT) if mark else None
+    if code is None and call["tool"] in _SHELLS and _ENDED_ONCE in text[-60:]:
+        body, _, last = text.rpartition(_ENDED_ONCE)
+        code = number_after(last, _EXIT_ONCE)
     if code is not None:
         exited(call, code, body)
         return

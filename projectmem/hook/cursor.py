@@ -1,6 +1,8 @@
 """Cursor's side of the hook, written after its documentation: it has not been run against the real client.
 
-Documented: `preToolUse`, `postToolUse` and `postToolUseFailure` with `tool_name`, `tool_input` and `conversation_id`; an answer
+Documented: `preToolUse`, `postToolUse` and `postToolUseFailure` with `tool_name`, `tool_input` and `conversation_id`; a command's
+`tool_output` is JSON in a text, with its exit code; a failure that was a person's has `is_interrupt` or the `failure_type`
+`permission_denied`; an answer
 `{"permission": "allow" | "deny" | "ask", "user_message", "agent_message"}`. An empty answer was reported to block every call, so
 `preToolUse` is always answered. Text beside a call that runs is not documented: a warning waits for the event after it.
 """
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 
     from projectmem_gate.model import Decision
 
-    from projectmem.hook.payload import Answer, Payload
+    from projectmem.hook.payload import Answer, Call, Payload
 
 HARNESS = "cursor"
 BATCHES = WARNS_BEFORE = False
@@ -24,6 +26,8 @@ SUBAGENT, BACKGROUND = "not run", "not run"
 PRE, POST, FAILURE, START, END = "preToolUse", "postToolUse", "postToolUseFailure", "sessionStart", "sessionEnd"
 EVENTS = {PRE: 10, POST: 10, FAILURE: 10, START: 15, END: 5}  # -> timeout in seconds
 _KINDS = {PRE: "pre", POST: "post", FAILURE: "post", START: "start", END: "end"}
+MAX_JSON = 16 << 20  # characters of an output that are read as JSON
+MAX_DURATION_MS = 1 << 40
 SILENCE = {PRE: {"permission": "allow"}}  # what is said where there is nothing to say
 
 
@@ -39,12 +43,40 @@ def parse(event: str, raw: Any) -> Payload:
         payload.calls = [call if call["call"] else unnamed(payload, call, raw.get("generation_id"))]
         if event == FAILURE:
             errored(call, text_of(raw, "error_message") or text_of(raw, "error"))
+            call["interrupted"], call["timed_out"] = raw.get("is_interrupt") is True, raw.get("failure_type") == "timeout"
+            if raw.get("failure_type") == "permission_denied":
+                call["error_kind"] = "denied"
         elif event == POST:
-            output = raw.get("tool_output")
-            exited(call, raw.get("exit_code"), output if isinstance(output, str) else text_of(raw, "output"))
-            call["is_error"] = bool(call["is_error"])
-            call["output"] = head_and_tail(call["output"])
+            _answered(call, raw)
+        if payload.kind == "post":
+            spent = raw.get("duration")
+            if isinstance(spent, (int, float)) and not isinstance(spent, bool) and 0 <= spent < MAX_DURATION_MS:
+                call["duration_ms"] = int(spent)
     return payload
+
+
+def _answered(call: Call, raw: Mapping[str, Any]) -> None:
+    """What `postToolUse` says became of the call."""
+    output = raw.get("tool_output")
+    text = output if isinstance(output, str) else text_of(raw, "output")
+    fields = _fields(output)
+    code = next((v for v in map(fields.get, ("exitCode", "exit_code")) if v is not None), raw.get("exit_code"))
+    shown = [fields[name] for name in ("output", "stdout", "stderr") if isinstance(fields.get(name), str)]
+    exited(call, code, "\n".join(shown) if shown else text)
+    call["is_error"] = bool(call["is_error"])
+    call["output"] = head_and_tail(call["output"])
+
+
+def _fields(output: Any) -> dict[str, Any]:
+    """The fields of an output: an object, or one written as a text; {} for what is neither."""
+    if isinstance(output, str) and output[:1] == "{" and len(output) < MAX_JSON:
+        from projectmem_logs.fastjson import loads
+
+        try:
+            output = loads(output)
+        except (ValueError, RecursionError):
+            return {}
+    return output if isinstance(output, dict) else {}
 
 
 def answer(payload: Payload, decision: Decision) -> Answer:

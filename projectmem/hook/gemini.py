@@ -86,7 +86,7 @@ def shell(call: Call, text: str) -> None:
     if isinstance(given, dict) and given.get("is_background") is True:
         call["output"], call["background"] = head_and_tail(text), "background"
         return
-    text = text.removeprefix("<untrusted_context>\n").removesuffix("\n</untrusted_context>")
+    text = text.removeprefix("<untrusted_context>\n").rstrip("\n").removesuffix("\n</untrusted_context>").rstrip("\n")
     start = text.find("Output: ")
     body, code = _fields_off(text[start + 8 :] if start >= 0 else text)
     exited(call, code, "" if body in ("(empty)", "(none)") else body)

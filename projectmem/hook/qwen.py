@@ -51,7 +51,8 @@ def parse(event: str, raw: Any) -> Payload:
                 shell(call, text)
             else:
                 errored(call, text)
-            call["interrupted"] = raw.get("is_interrupt") is True
+            stopped = raw.get("is_interrupt") is True or text.startswith("Command was cancelled by user")
+            call["interrupted"] = call["interrupted"] or stopped
     return payload
 
 
