@@ -10,9 +10,25 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
+_children: list[int] = []  # that nobody has waited for yet
+
+
+def reap() -> None:
+    """Take leave of those that were started here and have ended: a process that goes on would keep them as zombies. Nobody
+    else's children are touched."""
+    for pid in _children[:]:
+        try:
+            ended = os.waitpid(pid, os.WNOHANG)[0]
+        except ChildProcessError:  # the program waits for whatever it has, or this is a fork of it
+            ended = pid
+        if ended and pid in _children:
+            _children.remove(pid)
+
+
 def start(module: str, *args: str | int) -> None:
     """Run the function `main` of one of our modules with these arguments, in a process and a session of its own, and with none
-    of this process's pipes: a harness waits until they are closed. Raises OSError."""
+    of this process's pipes: a harness waits until they are closed. Those before that have ended are reaped. Raises OSError."""
+    reap()
     call = f"main({', '.join(map(repr, args))})"
     program = f"import sys\nsys.path[:] = {sys.path!r}\nfrom {module} import main\n{call}"
     argv = [sys.executable, "-I", "-S", "-c", program]
@@ -25,9 +41,10 @@ def start(module: str, *args: str | int) -> None:
 
     quiet = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_RDWR, 0) for fd in (0, 1, 2)]
     try:
-        os.posix_spawn(argv[0], argv, environment({}), file_actions=quiet, setsid=True)
+        pid = os.posix_spawn(argv[0], argv, environment({}), file_actions=quiet, setsid=True)
     except NotImplementedError:  # an old C library: it then shares the harness's session
-        os.posix_spawn(argv[0], argv, environment({}), file_actions=quiet)
+        pid = os.posix_spawn(argv[0], argv, environment({}), file_actions=quiet)
+    _children.append(pid)
 
 
 def start_alone(lock: str, module: str, home: str) -> bool:

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from projectmem_logs import files
 
 from projectmem.errors import ProjectmemError
-from projectmem.hook import degraded, entry
+from projectmem.hook import background, degraded, entry
 from projectmem.serve import alive, kept, server
 from projectmem.serve import settings as settings_of
 
@@ -95,7 +95,7 @@ class Server:
         self._stop.set()
 
     def _end(self) -> str:
-        _reap()
+        background.reap()
         if self.hook.failed:
             degraded.note(self.home, "serve", "a request failed, the commands answer from now on", self.hook.failed)
             return f"a request failed ({self.hook.failed[:200]})"
@@ -112,15 +112,6 @@ class Server:
 
     def _parent_runs(self) -> bool:
         return alive.runs(self.parent) and alive.started(self.parent) == self.parent_since
-
-
-def _reap() -> None:
-    """Rebuilds that were started in the background are our children."""
-    try:
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
-    except (ChildProcessError, AttributeError, OSError):
-        pass
 
 
 def main(home: str, parent: int = 0) -> None:

@@ -1,0 +1,54 @@
+"""Processes that are started in the background: none stays behind as a zombie of one that goes on, no other child is touched."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from projectmem.hook import background
+from tests.patience import PATIENCE
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "posix_spawn"), reason="without processes that leave zombies")
+
+
+def _ended(pid: int) -> bool:
+    """Whether the child has ended; it stays to be waited for."""
+    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
+
+
+def _wait(pid: int) -> None:
+    until = time.monotonic() + PATIENCE
+    while not _ended(pid):
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+def test_what_was_started_and_has_ended_is_reaped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """When the next one is started; a child of the program's own keeps its status."""
+    monkeypatch.setattr(background, "_children", [])
+    own = subprocess.Popen([sys.executable, "-I", "-S", "-c", "raise SystemExit(3)"])
+    background.start("projectmem.hook.draining", "/nowhere")
+    (first,) = background._children
+    _wait(first)
+    _wait(own.pid)
+    background.start("projectmem.hook.draining", "/nowhere")
+    assert first not in background._children
+    with pytest.raises(ChildProcessError):
+        os.waitpid(first, os.WNOHANG)
+    (second,) = background._children
+    _wait(second)
+    background.reap()
+    assert background._children == [] and own.wait() == 3
+
+
+def test_a_child_that_somebody_else_waited_for_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program that reaps all its children, or a fork, which has none."""
+    monkeypatch.setattr(background, "_children", [])
+    background.start("projectmem.hook.draining", "/nowhere")
+    os.waitpid(background._children[0], 0)
+    background.reap()
+    assert background._children == []
