@@ -118,7 +118,7 @@ def drain(
             _set_aside(home, path, raw, str(e), notices)
     if written:
         sync()  # whoever wrote it may have been stopped before it was durable
-        _remove(written)
+        _remove(written, False)
     events: list[Event] = []
     for group in _groups(waiting):
         prepared = [one for _, _, some, _ in group for one in some]
@@ -129,7 +129,7 @@ def drain(
             continue
         where = group[0][0] if len(group) == 1 else f"{len(group)} files of {os.path.dirname(group[0][0])}"
         notices.append(f"{len(prepared)} event(s) that waited in {where} are now in the log")
-        _remove([path for path, _, _, _ in group])
+        _remove([path for path, _, _, _ in group], len(group) == 1)
     return bool(found), events
 
 
@@ -155,13 +155,21 @@ def _set_aside(home: str, path: str, raw: bytes, why: str, notices: list[str]) -
     notices.append(f"what waited in {path} could not be recorded ({why}); it was moved to quarantine/{name}")
 
 
-def _remove(paths: Sequence[str]) -> None:
+def _remove(paths: Sequence[str], alone: bool) -> None:
     """Remove files so that nothing in them can come back. The last is emptied once the names of the others are gone for good: as
-    long as it is there, whoever finds it does this again."""
+    long as it is there, whoever finds it does this again.
+
+    alone  there were no others: it was written as a batch of its own just now
+    """
     for path in paths[:-1]:
         files.remove(path)
-    if len(paths) > 1:
-        files.sync_dir(os.path.dirname(paths[-1]))
+    try:
+        if not alone:
+            files.sync_dir(os.path.dirname(paths[-1]))
+    except OSError:
+        for path in paths[:-1]:
+            files.replace(path, b"")  # a second sync proves nothing of what the first one may have dropped: removed anew
+        raise
     files.discard(paths[-1])
 
 

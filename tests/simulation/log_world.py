@@ -29,7 +29,13 @@ def simulated(disk: Disk) -> Iterator[SimulatedOs]:
     """The log's modules on `disk` instead of the real one."""
     system = SimulatedOs(disk)
     changed = [(module, "os", system) for module in MODULES] + [(files, "fcntl", system), (files, "_FULLFSYNC", None)]
-    changed += [(store, "BATCH_BYTES", BATCH), (tail, "WINDOW", WINDOW), (home, "machine", lambda: "0" * 16)]
+    changed += [
+        (store, "BATCH_BYTES", BATCH),
+        (spool, "PIECE_BYTES", BATCH),
+        (spool, "TOGETHER_BYTES", BATCH),
+        (tail, "WINDOW", WINDOW),
+        (home, "machine", lambda: "0" * 16),
+    ]
     before = [(module, name, getattr(module, name)) for module, name, _ in changed]
     for module, name, value in changed:
         setattr(module, name, value)

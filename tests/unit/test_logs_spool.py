@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from projectmem_logs import files, spool
 from projectmem_logs.canonical import canonical
-from projectmem_logs.errors import EventError, SpooledError
+from projectmem_logs.errors import AppendError, EventError, SpooledError
 from projectmem_logs.reader import read_events
 from projectmem_logs.store import LogStore, init_home
 from projectmem_logs.verify import verify
@@ -181,3 +181,46 @@ def test_a_file_that_may_not_be_read_keeps_nothing_out(home: str, monkeypatch: p
         monkeypatch.undo()
         store.append([note("more")], now=NOW + 20)
     assert texts(home) == ["first", "last", "theirs", "more"]
+
+
+def test_a_folder_whose_sync_failed_is_not_believed(home: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk may have dropped what it should have kept: the names are put back, and removed anew."""
+    for i in range(3):
+        wait(home, note(f"waits {i}"), now=NOW + i)
+    left, sync = [1], files.sync_dir
+
+    def fails(path: str) -> None:
+        if path.endswith("spool") and left[0]:
+            left[0] -= 1
+            raise OSError(5, "Input/output error")
+        sync(path)
+
+    monkeypatch.setattr(files, "sync_dir", fails)
+    with LogStore(home) as store:
+        with pytest.raises(AppendError, match="Input/output error"):
+            store.append([note("lost")], now=NOW + 50)
+        assert sorted(os.path.getsize(path) > 0 for path in spool.paths(home)) == [False, False, True]
+        store.append([note("last")], now=NOW + 60)
+    assert texts(home) == ["first", "waits 0", "waits 1", "waits 2", "last"] and spool.paths(home) == [] and verify(home).ok
+
+
+def test_a_folder_that_was_not_synced_is_synced_by_whoever_finds_the_last_file(
+    home: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that stopped had removed the others, whose names could come back once more is written."""
+    for i in range(3):
+        wait(home, note(f"waits {i}"), now=NOW + i)
+    synced: list[str] = []
+
+    def sync(path: str) -> None:
+        synced.append(os.path.basename(path))
+        if synced == ["spool"]:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(files, "sync_dir", sync)
+    with LogStore(home) as store, pytest.raises(KeyboardInterrupt):
+        store.append([], now=NOW + 50)
+    assert len(spool.paths(home)) == 1
+    with LogStore(home) as store:
+        store.append([note("last")], now=NOW + 60)
+    assert synced == ["spool", "spool"] and len(texts(home)) == 5 and spool.paths(home) == []
