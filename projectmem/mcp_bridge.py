@@ -32,6 +32,11 @@ from projectmem.mcp_address import Address, address_of
 CONNECT_SECONDS = 30.0  # how long an answer takes is the client's business: it has its own limits
 NEVER = 10.0**9
 GONE, LOGIN = 404, (401, 403)
+NO_POST = (
+    400,
+    404,
+    405,
+)  # what a server of the older transport says to the first POST (MCP, Transports, Backwards compatibility)
 UNREACHABLE = -32000
 
 
@@ -41,13 +46,14 @@ class Client(httpx2.AsyncClient):
     address   for words about it, without what may be secret
     opening   the body of the client's `initialize`, kept to ask for a new session;  headers_of_opening  what it was sent with
     renewed   the session that stands for the one that the transport still names, "" while that is good
+    older     set once the server turned out to have the older transport alone: the request that showed it is never answered
     """
 
     def __init__(self, address: Address) -> None:
         super().__init__(headers=address.headers, timeout=httpx2.Timeout(CONNECT_SECONDS, read=None))
         self.address, self.renewed = address, ""
         self._opening: httpx2.Request | None = None
-        self._renewing = anyio.Lock()
+        self._renewing, self.older = anyio.Lock(), anyio.Event()
 
     async def send(self, request: httpx2.Request, **more: Any) -> httpx2.Response:
         """As the base class, but what went wrong is a response with a JSON-RPC error that says it."""
@@ -61,12 +67,34 @@ class Client(httpx2.AsyncClient):
         except httpx2.TransportError as exc:
             why = f"{self.address.shown} cannot be reached ({exc or type(exc).__name__})"
             return _answer(request, httpx2.codes.BAD_GATEWAY, why)
+        if response.status_code in NO_POST and not session and request.method == "POST" and _opens(request.content):
+            response = await self._without_post(request, response)
         if response.status_code in LOGIN and "json" not in response.headers.get("content-type", ""):
             await response.aclose()
             what = f"{self.address.shown} refuses what it was sent (HTTP {response.status_code})"
-            advice = "it wants other headers, or a login that only your client can do: then take the proxy out (`--unwrap`)"
+            advice = (
+                f'give it headers (`{places.MCP_SERVER_VARIABLE}=\'{{"headers": {{"Authorization": "Bearer ..."}}}}\'` in the '
+                "environment of the proxy, or `headers` in the entry before it is wrapped). Where only a login in a browser "
+                "gives a token (OAuth), your client has to do it: take the proxy out (`projectmem proxy --unwrap FILE`)"
+            )
             return _answer(request, response.status_code, f"{what}: {advice}")
         return response
+
+    async def _without_post(self, request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
+        """What becomes of the first message where the server takes no POST: a server of the older transport opens a stream to a
+        GET of the same address. Else the answer in words, or the server's own where that is one."""
+        if "json" in response.headers.get("content-type", "") and response.status_code == NO_POST[0]:
+            return response
+        await response.aclose()
+        accepted = {"accept": "text/event-stream"}
+        opened = await super().send(self.build_request("GET", request.url, headers=accepted), stream=True)
+        streams = opened.status_code < 300 and "text/event-stream" in opened.headers.get("content-type", "")
+        await opened.aclose()
+        if streams:
+            self.older.set()
+            await anyio.sleep_forever()
+        why = f"{self.address.shown} is no MCP server, or not at this address: HTTP {response.status_code} to a POST"
+        return _answer(request, response.status_code, f"{why}, and no event stream to a GET (HTTP {opened.status_code})")
 
     def _named(self, request: httpx2.Request) -> str:
         """Name the session that is good now; returns it, "" for none. The request that opens one is kept."""
@@ -167,36 +195,59 @@ class Headers:
         return {inbound.MCP_PROTOCOL_VERSION_HEADER: version} if version else {}
 
 
-def connected(address: Address) -> AbstractAsyncContextManager[Any]:
+def connected(address: Address, client: Client) -> AbstractAsyncContextManager[Any]:
     """The SDK's transport to the server: a pair of streams of messages."""
     if address.events:
         return sse_client(address.url, dict(address.headers), timeout=CONNECT_SECONDS, sse_read_timeout=NEVER)
-    return streamable_http_client(address.url, http_client=Client(address), max_sse_event_size=None)
+    return streamable_http_client(address.url, http_client=client, max_sse_event_size=None)
 
 
 async def serve(address: Address) -> None:
     """Serve one client over standard input and output until it closes its end and has its answers, or the server is gone."""
-    async with stdio_server() as (read, write), read, write, connected(address) as (answers, asks):
+    async with stdio_server() as (read, write), read, write:
         owed, headers = mcp_wire.Owed(), Headers()
         replies = mcp_wire.Replies(write, owed)
-        async with anyio.create_task_group() as group:
+        source = mcp_wire.Answering(read, replies, owed)
+        again = await _carried(address, source, replies, headers, None)
+        if again is not None:
+            await _carried(Address(address.url, address.headers, True), source, replies, headers, again)
 
-            async def from_client() -> None:
-                async for item in mcp_wire.Answering(read, replies, owed):
-                    sent = ClientMessageMetadata(headers=headers.of(item.message))
-                    await asks.send(SessionMessage(item.message, metadata=sent))
-                    await headers.known()
-                group.cancel_scope.cancel()
 
-            async def from_server() -> None:
-                async for item in answers:
-                    if not isinstance(item, Exception):
-                        headers.learn(item.message)
-                        await replies.send(SessionMessage(item.message))
-                group.cancel_scope.cancel()
+async def _carried(
+    address: Address, source: mcp_wire.Answering, replies: mcp_wire.Replies, headers: Headers, first: SessionMessage | None
+) -> SessionMessage | None:
+    """Carry messages both ways, `first` before those that are read. Returns the message that showed that the server has the older
+    transport alone, which opened the session and is answered by that one; else None."""
+    client, sent = Client(address), first
+    async with connected(address, client) as (answers, asks), anyio.create_task_group() as group:
 
-            group.start_soon(from_client)
-            group.start_soon(from_server)
+        async def pass_on(item: SessionMessage) -> None:
+            nonlocal sent
+            sent = item
+            await asks.send(SessionMessage(item.message, metadata=ClientMessageMetadata(headers=headers.of(item.message))))
+            await headers.known()
+
+        async def from_client() -> None:
+            if first is not None:
+                await pass_on(first)
+            async for item in source:
+                await pass_on(item)
+            group.cancel_scope.cancel()
+
+        async def from_server() -> None:
+            async for item in answers:
+                if not isinstance(item, Exception):
+                    headers.learn(item.message)
+                    await replies.send(SessionMessage(item.message))
+            group.cancel_scope.cancel()
+
+        async def turned_down() -> None:
+            await client.older.wait()
+            group.cancel_scope.cancel()
+
+        for task in (from_client, from_server, turned_down):
+            group.start_soon(task)
+    return sent if client.older.is_set() else None
 
 
 def main() -> int:

@@ -168,7 +168,7 @@ def test_a_server_that_wants_a_login_is_said_to_want_one(web: Web) -> None:
     with pytest.raises((MCPError, BaseExceptionGroup)) as caught:
         web.session(act, headers={"Authorization": "Bearer wrong_0123456789"})
     said = _texts(caught.value) + web.errors.read_text()
-    assert "HTTP 401" in said and "--unwrap" in said
+    assert "HTTP 401" in said and "--unwrap" in said and 'PROJECTMEM_MCP_SERVER=\'{"headers"' in said
     assert "wrong_0123456789" not in said
 
 
@@ -237,6 +237,34 @@ def test_the_older_transport_with_a_stream_of_its_own(web: Web) -> None:
 
     assert web.session(act, type="sse") == (WRONG, True)
     assert web.outcomes() == [("mcp__shop__deploy", "failed")]
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+def test_a_server_of_the_older_transport_is_found_out_without_being_told(web: Web, mode: str) -> None:
+    """It answers the first POST with 405 (or 404): the same address is then asked for a stream, as the protocol says."""
+    web.start("sse")
+    web.url = f"http://127.0.0.1:{web.port}/sse"
+
+    async def act(client: Client) -> list[tuple[str, bool]]:
+        return [_said(await client.call_tool("deploy", {"target": target})) for target in ("good", "broken")]
+
+    assert web.session(act, mode, headers={"X-Own": "mine"}) == [("deployed good", False), (WRONG, True)]
+    assert web.outcomes() == [("mcp__shop__deploy", "ok"), ("mcp__shop__deploy", "failed")]
+    assert {sent.get("x-own") for sent in web.sent()} == {"mine"}
+
+
+def test_an_address_where_no_mcp_server_is_says_so(web: Web) -> None:
+    """Neither transport answers there; what was tried is said."""
+    web.start()
+    web.url = f"http://127.0.0.1:{web.port}/elsewhere"
+
+    async def act(client: Client) -> None:
+        raise AssertionError("it must not connect")
+
+    with pytest.raises((MCPError, BaseExceptionGroup)) as caught:
+        web.session(act)
+    said = _texts(caught.value)
+    assert "no MCP server" in said and "HTTP 404 to a POST" in said and "/elsewhere" in said
 
 
 def test_a_call_that_is_still_running_when_the_client_leaves_is_waited_for(web: Web) -> None:
