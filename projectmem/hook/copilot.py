@@ -4,6 +4,7 @@ Facts measured on the real client (1.0.102), each pinned by a test against it or
 - Answers are flat: `permissionDecision`, `permissionDecisionReason`, `additionalContext`. Claude Code's nested form and
   `decision` are ignored in its own hook files, so the call would run.
 - Calls have no id. A command that fails is a success (`resultType`) whose text ends `<shellId: N completed with exit code M>`.
+- An MCP tool is called `SERVER-TOOL`: where the server's name ends its settings tell.
 - A subagent's calls have a session id of their own (its `agentId`) and its parent's in `parentAgentId`.
 - A command in the background (or one that its wait ran out for) has ended for no event: the session's `events.jsonl` tells, and
   is read before and after each call.
@@ -53,7 +54,9 @@ def parse(event: str, raw: Any) -> Payload:
     checked(payload)
     if payload.kind in ("pre", "post"):
         call = unnamed(
-            payload, call_of(payload, HARNESS, raw.get("toolName"), _given(raw.get("toolArgs")), ""), raw.get("timestamp")
+            payload,
+            call_of(payload, HARNESS, tool_of(raw.get("toolName"), payload.cwd), _given(raw.get("toolArgs")), ""),
+            raw.get("timestamp"),
         )
         ended = _ended(payload)
         if event == PRE:
@@ -102,6 +105,15 @@ def _ended(payload: Payload) -> list[Call]:
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             continue
     return [exited(started[shell], code, shown.get(shell, "")) for shell, code in codes.items() if shell in started]
+
+
+def tool_of(name: Any, cwd: str) -> Any:
+    """The tool's name; of a server's tool the one that other harnesses give it, so that it is one action in all of them."""
+    if not isinstance(name, str) or "-" not in name:
+        return name
+    from projectmem.hook.joined import named
+
+    return named(HARNESS, name, cwd)
 
 
 def _given(args: Any) -> Any:

@@ -34,7 +34,7 @@ def parse(event: str, raw: Any) -> Payload:
     """The payload of `event`. Raises ValueError naming what is wrong with it."""
     payload = checked(begun(event, _KINDS, raw))
     if payload.kind in ("pre", "post"):
-        call = call_of(payload, HARNESS, raw.get("tool"), raw.get("args"), text_of(raw, "call_id"))
+        call = call_of(payload, HARNESS, tool_of(raw.get("tool"), payload.cwd), raw.get("args"), text_of(raw, "call_id"))
         payload.calls = [call]
         output = text_of(raw, "output")
         if event == FAILURE:
@@ -47,6 +47,15 @@ def parse(event: str, raw: Any) -> Payload:
             if isinstance(given, dict) and isinstance(given.get("timeout"), int) and "<bash_metadata>" in output[-400:]:
                 call["timed_out"] = "exceeded timeout" in output[-400:]
     return payload
+
+
+def tool_of(name: Any, cwd: str) -> Any:
+    """The tool's name; of a server's tool, `SERVER_TOOL` here, the one that other harnesses give it."""
+    if not isinstance(name, str) or "_" not in name or name == "apply_patch":
+        return name
+    from projectmem.hook.joined import named
+
+    return named(HARNESS, name, cwd)
 
 
 def answer(payload: Payload, decision: Decision) -> Answer:

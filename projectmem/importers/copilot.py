@@ -41,7 +41,7 @@ def read_calls(path: Path, counts: Counts | None = None) -> Iterator[Call]:
         elif line.get("type") == "tool.execution_complete" and id in asked:
             use, began = asked.pop(id)
             payload = payload_of(session, cwd, str(use.get("model") or ""))
-            call = call_of(payload, copilot.HARNESS, use["toolName"], use.get("arguments"), id)
+            call = call_of(payload, copilot.HARNESS, copilot.tool_of(use["toolName"], cwd), use.get("arguments"), id)
             _answered(call, data)
             yield {**ended(call, at, began), "unnamed": True}
 

@@ -49,7 +49,9 @@ def _call(part: dict[str, Any], payload: Any) -> Call | None:
     state = part.get("state")
     if not isinstance(state, dict) or not isinstance(part.get("tool"), str) or state.get("status") not in ("completed", "error"):
         return None
-    call = call_of(payload, opencode.HARNESS, part["tool"], state.get("input"), str(part.get("callID") or ""))
+    call = call_of(
+        payload, opencode.HARNESS, opencode.tool_of(part["tool"], payload.cwd), state.get("input"), str(part.get("callID") or "")
+    )
     metadata, spent = state.get("metadata"), state.get("time")
     if state["status"] == "error":
         errored(call, str(state.get("error") or ""))

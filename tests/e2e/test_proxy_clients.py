@@ -120,6 +120,22 @@ def test_a_client_with_hooks_and_the_proxy_records_each_call_once_and_is_told_on
     assert world.events("gate.degraded") == []
 
 
+@pytest.mark.parametrize("name", ["codex", "gemini", "copilot", "opencode"])
+def test_a_server_s_failure_met_in_claude_code_speaks_in(world_of: Any, name: str) -> None:
+    """Each client's hook calls server and tool by one name, whatever the client's own is."""
+    world = world_of("claude")
+    init(str(world.repo), now=time.time_ns() // 1000, import_sessions=False, harnesses=["claude-code", name])
+    _play(world, _config(world))
+    (failed,) = [e for e in world.events("action.finished") if e["data"]["tool"] == TOOL]
+    world.use(name)
+    more = _kept(world)
+    before = [{"tool": "exec_command", "args": {"cmd": "sleep 6"}}] if name == "codex" else []
+    world.session(*before, {**CALLED[name], "args": DEPLOY["args"]}, **more)
+    proposed = [e for e in world.events("action.proposed") if e["actor"]["harness"] == name]
+    assert [e["data"]["decision"]["record"] for e in proposed] == [failed["id"]]
+    assert world.events("gate.degraded") == []
+
+
 def test_the_inspector_sees_the_server_behind_the_proxy(tmp_path: Path) -> None:
     """A client that validates what it is given; the session is another one each time."""
     path = Path(os.environ.get("PROJECTMEM_CLIENTS", ""), "inspector", "node_modules", ".bin", "mcp-inspector")
