@@ -43,6 +43,7 @@ def identify(
     fold_case: bool = False,
     fold_unicode: bool = False,
     renames: Mapping[str, str] | None = None,
+    roots: Roots | None = None,
 ) -> Action:
     """The canonical Action of a tool call.
 
@@ -52,10 +53,12 @@ def identify(
     input_sha         hash of the whole input, used where a transcript trimmed a string
     fold_case, fold_unicode  the file system ignores case / Unicode normal form
     renames           canonical name now -> canonical name before, of what `git mv` moved on record
+    roots             what root, worktrees and all the others but cwd and input_sha come to, where the caller has it (known.py)
     """
     tool = tool if isinstance(tool, str) else str(tool)
     try:
-        roots = Roots(root, worktrees, fold_case, fold_unicode, resolve, renames)
+        if roots is None:
+            roots = Roots(root, worktrees, fold_case, fold_unicode, resolve, renames)
         return _identify(
             tool, tool_input, roots, roots.name(cwd or root, real=True), input_sha if isinstance(input_sha, str) else ""
         )

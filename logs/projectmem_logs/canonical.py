@@ -82,7 +82,12 @@ def sanitize(obj: Any, depth: int = 0) -> Any:
     if depth >= MAX_DEPTH - 1 and t in (dict, list, tuple):
         return "<too deep>"
     if t is dict:
-        return {(_text(k) if type(k) is str else _text(str(k))): sanitize(x, depth + 1) for k, x in obj.items()}
+        return {
+            (k if type(k) is str and k.isascii() else _text(k if type(k) is str else str(k))): (
+                x if type(x) is str and x.isascii() else sanitize(x, depth + 1)
+            )
+            for k, x in obj.items()
+        }
     if t is list or t is tuple:
         return [sanitize(x, depth + 1) for x in obj]
     return _text(str(obj))

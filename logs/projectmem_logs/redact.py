@@ -11,7 +11,7 @@ Cost: a clean text is searched for fixed substrings only; a pattern is compiled 
 from __future__ import annotations
 
 from .digest import hmac_sha256_hex
-from .redact_names import assigned, named
+from .redact_names import assigned, named, names
 from .redact_places import BASIC, GATES, JUDGED, PLACES, WRAPPED
 
 TYPE_CHECKING = False
@@ -62,7 +62,9 @@ _TOKENS: tuple[tuple[tuple[str, ...], str], ...] = (
     (("eyJ",), r"(?<![A-Za-z0-9])(eyJ[A-Za-z0-9_-]{6,}\.eyJ[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]{6,})"),
     (("eyJ",), r"(?<![A-Za-z0-9])(eyJ[A-Za-z0-9_-]{10,}(?:\.[A-Za-z0-9_-]*){4})(?![.\w-])"),
 )  # fmt: skip
-_RUN = bytes(c if (chr(c).isalnum() and c < 128) or chr(c) in "_-.%" else 32 for c in range(256))
+_NEEDLES = tuple(dict.fromkeys(needle for needles, _ in _TOKENS for needle in needles))
+_RUN = bytes(97 if (chr(c).isalnum() and c < 128) or chr(c) in "_-.%" else 32 for c in range(256))
+_LONG_RUN = b"a" * _LONG
 
 # The same over the whole text: tokens that are no such run.
 _BLOCKS: tuple[tuple[str, str], ...] = (
@@ -106,7 +108,7 @@ class Redactor:
         """A JSON value with every text in it redacted, and every value that its key gives away. Keys are redacted too."""
         t = type(obj)
         if t is str:
-            return self.text(obj)
+            return self._short(obj) if len(obj) <= _NAME_LONGEST else self.text(obj)
         if t is dict:
             return self._dict(obj)
         if t is list or t is tuple:
@@ -114,20 +116,23 @@ class Redactor:
         return obj
 
     def _dict(self, obj: dict[Any, Any]) -> dict[Any, Any]:
-        out = {self._key(k) if type(k) is str else k: self._member(k, v) for k, v in obj.items()}
+        out = {self._short(k) if type(k) is str else k: self._member(k, v) for k, v in obj.items()}
         if 2 <= len(obj) <= 8:  # {"name": "DB_PASSWORD", "value": "..."}
             for name, value in _PAIRS:
                 if type(obj.get(name)) is str and type(obj.get(value)) is str:
                     out[value] = self._member(obj[name], out[value])
         return out
 
-    def _key(self, name: str) -> str:
-        """A member's name, redacted. The same few names come again and again: those in which nothing was found are remembered."""
-        if name in _clean:
-            return name
-        found = self.text(name)
-        if found == name and len(name) <= _NAME_LONGEST and len(_clean) < _CLEAN_MAX:
-            _clean.add(name)
+    def _short(self, text: str) -> str:
+        """A member's name or a short value, redacted. The same few come again and again: those in which nothing was found are
+        remembered."""
+        if text in _clean:
+            return text
+        found = self.text(text)
+        if found == text and len(text) <= _NAME_LONGEST:
+            if len(_clean) >= _CLEAN_MAX:
+                _clean.clear()
+            _clean.add(text)
         return found
 
     def _items(self, items: Any) -> list[Any]:
@@ -158,10 +163,14 @@ class Redactor:
             return self.tree(value)
         if type(value) is list and len(value) <= 20 and not any(type(v) is not str or _spaced(v) for v in value):
             return self._items([self._member(key, v) for v in value])
-        if type(value) is str:
-            if named(key, value):
+        if type(value) is str and key not in _innocent:
+            low = key.lower()
+            if low not in _HEADERS and not names(low):
+                if len(_innocent) < _CLEAN_MAX:
+                    _innocent.add(key)
+            elif named(key, value):
                 return self.mark(value)
-            if key.lower() in _HEADERS:
+            elif low in _HEADERS:
                 whole, head = self.text(f"{key}: {value}"), f"{key}: "
                 if whole.startswith(head):
                     value = whole[len(head) :]
@@ -176,9 +185,8 @@ class Redactor:
         return mark
 
     def _once(self, s: str) -> str:
-        words = s.encode("utf-8", "replace").translate(_RUN).split()
-        if words and max(map(len, words)) >= _LONG:
-            runs = b" ".join([w for w in words if len(w) >= _LONG]).decode()
+        runs = _long_runs(s)
+        if runs and any(map(runs.__contains__, _NEEDLES)):
             for needles, pattern in _TOKENS:
                 for needle in needles:
                     if needle in runs:
@@ -192,13 +200,11 @@ class Redactor:
         if "-----END" in s and "PRIVATE KEY" in s:
             s = self._headless(s)
         low = _lower(s)
-        gates = [gate for gate in GATES if gate in low]
-        for table, swap in ((PLACES, self._swap), (JUDGED, self._swap_judged)) if gates else ():
-            for gate, needles, pattern in table:
-                if gate in gates and (not needles or _any(needles, low)):
-                    new = _compiled(pattern).sub(swap, s)
-                    if new != s:
-                        s, low = new, _lower(new)
+        for needles, pattern, judged in _behind(tuple([gate for gate in GATES if gate in low])):
+            if not needles or _any(needles, low):
+                new = _compiled(pattern).sub(self._swap_judged if judged else self._swap, s)
+                if new != s:
+                    s, low = new, _lower(new)
         if "auth" in low and _any(_AUTH, low):
             new = _compiled(BASIC).sub(self._swap_basic, s)
             if new != s:
@@ -289,6 +295,34 @@ def _swapped(word: str, secret: str, mark: str) -> str:
     return word.replace(secret, mark) if len(secret) >= 4 and word.endswith(secret) else word
 
 
+def _long_runs(s: str) -> str:
+    """The runs of at least _LONG characters that tokens are made of, with a blank between them."""
+    raw = s.encode("utf-8", "replace") + b" "
+    flat = raw.translate(_RUN)
+    found = []
+    at = flat.find(_LONG_RUN)
+    while at >= 0:
+        end = flat.find(b" ", at)
+        found.append(raw[at:end])
+        at = flat.find(_LONG_RUN, end)
+    return b" ".join(found).decode()
+
+
+def _behind(gates: tuple[str, ...]) -> list[tuple[tuple[str, ...], str, bool]]:
+    """What is looked for in a text that holds these of GATES: (further substrings, pattern, whether a name judges it)."""
+    found = _rows.get(gates)
+    if found is None:
+        tables = ((PLACES, False), (JUDGED, True))
+        found = [(needles, pattern, judged) for table, judged in tables for gate, needles, pattern in table if gate in gates]
+        if len(_rows) >= _CLEAN_MAX:
+            _rows.clear()
+        _rows[gates] = found
+    return found
+
+
+_rows: dict[tuple[str, ...], list[tuple[tuple[str, ...], str, bool]]] = {}
+
+
 def _any(needles: tuple[str, ...], low: str) -> bool:
     for n in needles:  # noqa: SIM110 (twice as fast as a generator)
         if n in low:
@@ -301,8 +335,9 @@ def _lower(s: str) -> str:
     return low if len(low) == len(s) else "".join(c.lower() if c < "\x80" else c for c in s)
 
 
-_NAME_LONGEST, _CLEAN_MAX = 64, 512
-_clean: set[str] = set()
+_NAME_LONGEST, _CLEAN_MAX = 64, 2_048
+_clean: set[str] = set()  # short texts in which nothing was found
+_innocent: set[str] = set()  # names that give no value away
 _cache: dict[str, re.Pattern[str]] = {}
 
 

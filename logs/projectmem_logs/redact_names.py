@@ -92,13 +92,18 @@ def assigned(s: str, low: str) -> list[tuple[int, int]]:
     return out
 
 
+def names(low: str) -> bool:
+    """May this name, in lower case, give a value away at all?"""
+    for gate, _, _ in _NAMES:  # noqa: SIM110 (twice as fast as a generator)
+        if gate in low:
+            return True
+    return False
+
+
 def named(name: str, value: str) -> bool:
     """Does a member's name give its value away, all of it, whatever characters it holds?"""
     low = name.lower()
-    for gate, _, _ in _NAMES:
-        if gate in low:
-            break
-    else:
+    if not names(low):
         return False  # a span that begins with the value is of a name right before it
     if low == "pass":
         name = "password" if any(c.isdigit() for c in value) and not value.isdigit() else ""

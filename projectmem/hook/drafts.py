@@ -33,11 +33,14 @@ def actor_of(call: Mapping[str, Any], origin: str = "observed") -> dict[str, str
 
 def input_text(call: Mapping[str, Any]) -> tuple[str, str]:
     """(canonical JSON of the tool's input, cut to 8,000 characters with a mark; sha256 of the whole). Total."""
-    text = canonical(sanitize(call.get("input"))).decode()
-    sha = call.get("input_sha") or sha256_hex(text.encode())
-    if len(text) > MAX_INPUT:
-        text = f"{text[:MAX_INPUT]}...[{len(text) - MAX_INPUT} more characters]"
-    return text, str(sha)
+    raw = canonical(sanitize(call.get("input")))
+    return shortened(raw), str(call.get("input_sha") or sha256_hex(raw))
+
+
+def shortened(raw: bytes) -> str:
+    """The canonical JSON of an input as it is kept."""
+    text = raw.decode()
+    return f"{text[:MAX_INPUT]}...[{len(text) - MAX_INPUT} more characters]" if len(text) > MAX_INPUT else text
 
 
 def finished_draft(
@@ -52,14 +55,15 @@ def finished_draft(
     source: str = "hook",
     causes: Sequence[str] = (),
     tried: Mapping[str, Any] | None = None,
+    asked: tuple[str, str] | None = None,
 ) -> dict[str, Any]:
     """An `action.finished` draft. `as_of` is the log position of a check that found no candidate, None if unknown; `tried`
-    what kind of try of a known failure the check saw in it (judge.tried)."""
+    what kind of try of a known failure the check saw in it (judge.tried); `asked` is `input_text(call)`, where that is known."""
     failed = outcome.outcome == "failed"
     culprit = action.parts[outcome.culprit] if failed and 0 <= outcome.culprit < len(action.parts) else None
     failed_key = (culprit.key if culprit else action.key) if failed else ""
     data = {
-        **_described(call, action),
+        **_described(call, action, asked),
         "failed_key": failed_key,
         "outcome": outcome.outcome,
         "exit_code": outcome.exit_code,
@@ -132,9 +136,9 @@ def proposed_draft(
     return _draft("action.proposed", now, call, origin, causes, data)
 
 
-def _described(call: Mapping[str, Any], action: Action) -> dict[str, Any]:
+def _described(call: Mapping[str, Any], action: Action, asked: tuple[str, str] | None = None) -> dict[str, Any]:
     """What both events say of a call: what was asked for, and the action it was understood as."""
-    text, sha = input_text(call)
+    text, sha = asked or input_text(call)
     return {
         "call": str(call.get("call") or ""),
         "tool": action.tool,

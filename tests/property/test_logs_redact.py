@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from projectmem_logs.redact import _LONG, Redactor, _clean
+from projectmem_logs.redact import _LONG, Redactor, _behind, _clean, _long_runs
 from projectmem_logs.redact_names import _FLAT, _NAMES, assigned, named
+from projectmem_logs.redact_places import GATES, JUDGED, PLACES
 
 R = Redactor(b"k" * 32)
 MIX = "a1B2c3D4e5F6g7H8i9J0" * 2
@@ -67,3 +68,18 @@ def test_names_that_are_remembered_as_clean_are(tree: dict[str, object]) -> None
     first, again = R.tree(tree), R.tree(tree)
     assert first == again
     assert all(R.text(name) == name for name in _clean)
+
+
+@given(st.lists(st.sampled_from([*PIECES, "ghp_", "a" * 15, "a" * 16, "%41", "é", "\ud800", " ", "\n", "x.y-z_0"]), max_size=8))
+def test_long_runs_are_those_that_a_split_finds(pieces: list[str]) -> None:
+    """Whatever stands between them, and at either end."""
+    text = "".join(pieces)
+    kept = "".join(c if c.isascii() and (c.isalnum() or c in "_-.%") else " " for c in text)
+    assert _long_runs(text).split(" ") == ([run for run in kept.split(" ") if len(run) >= _LONG] or [""])
+
+
+@given(st.lists(st.sampled_from(GATES), unique=True))
+def test_what_is_looked_for_behind_gates_is_in_the_order_of_the_tables(gates: list[str]) -> None:
+    """Those of the places first, each once."""
+    rows = [(n, p, judged) for table, judged in ((PLACES, False), (JUDGED, True)) for g, n, p in table if g in gates]
+    assert _behind(tuple(gates)) == rows == _behind(tuple(gates))

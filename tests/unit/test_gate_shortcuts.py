@@ -5,10 +5,12 @@ from __future__ import annotations
 import random
 
 import pytest
-from projectmem_gate import blame, commands, lines, outcome, payloads, signature, telling, wrappers
+from projectmem_gate import blame, commands, known, lines, outcome, payloads, signature, telling, wrappers
 from projectmem_gate.identify import identify
+from projectmem_gate.known import KnownRoots
 from projectmem_gate.lines import rx, tail_lines
 from projectmem_gate.model import Part, Value
+from projectmem_gate.paths import Roots
 from projectmem_gate.words import ACTIVE_END, GLOB, is_static
 
 SEEN = "abc é\u00a0\u2028\ud800\n\t\x00\x01\x02\x05\x07\x08\x1b*"
@@ -160,3 +162,18 @@ def test_a_part_as_data_is_what_every_value_is() -> None:
         data = Value.to_data(part)
         assert part.to_data() == (data if limit else {name: value for name, value in data.items() if name != "limit"})
         assert list(part.to_data()) == [name for name in Part.__slots__ if limit or name != "limit"]
+
+
+def test_roots_that_remember_name_files_as_others_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Symlinks, moves and names as they are written too, and after more names than are kept."""
+    monkeypatch.setattr(known, "KEPT", 20)
+    chance = random.Random(12)
+    named = {"resolve": lambda path: path.replace("/link", "/real"), "renames": {"new": "old", "b.py": "a.py"}}
+    one, other = KnownRoots("/r", ["/w"], **named), Roots("/r", ["/w"], **named)
+    for _ in range(3_000):
+        path = "/".join(chance.choices(["a", "b.py", "new", "..", ".", "link", "/r", "/w"], k=chance.randrange(1, 4)))
+        cwd = chance.choice([".", "a", "/x", "?$D"])
+        assert one.name(path, cwd, real := chance.random() < 0.5) == other.name(path, cwd, real)
+        assert one.literal(path, cwd) == other.literal(path, cwd)
+        assert one.seen_from(path, cwd) == other.seen_from(path, cwd)
+    assert len(one._names) <= 20
