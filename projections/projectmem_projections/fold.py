@@ -134,6 +134,8 @@ def succeeded(joins: Sequence[str], count: int) -> list[int]:
     """Which parts of a call that ended well are certain to have run and succeeded: the trailing `&&` run, without its
     first part where that came after `||` (it may have been skipped)."""
     i = count - 1
+    if not i:
+        return [0]
     certain = [i]
     while i > 0 and i <= len(joins) and joins[i - 1] == "&&":
         i -= 1
@@ -167,13 +169,14 @@ def _finished(event: Mapping[str, Any], data: dict[str, Any]) -> list[tuple[Any,
     parts = [p for p in _list(data, "parts") if type(p) is dict]
     joins = [j for j in _list(data, "joins") if type(j) is str]
     session, call, turn = _session(event), _s(data, "call"), _n(data, "turn")
+    certain = succeeded(joins, len(parts)) if outcome == "ok" and parts else []
     ops: list[tuple[Any, ...]] = []
     if call:
         ops.append(("seen", session, call))
     if turn > 0:
         ops.append(("turn", session, turn))
     if outcome == "ok":
-        ops += _entries_ok(event, data, key, parts, joins)
+        ops += _entries_ok(event, data, key, parts, certain)
         ops += _touches(event, parts, None)
     elif outcome == "failed":
         ops += _entries_failed(event, data, key, parts)
@@ -185,27 +188,30 @@ def _finished(event: Mapping[str, Any], data: dict[str, Any]) -> list[tuple[Any,
     ops += _tried(event, data, outcome)
     from . import fold_fixes  # not for `quick`, which only wants to know the fold's version
 
-    certain = succeeded(joins, len(parts)) if outcome == "ok" and parts else []
     place = _n(event, "at"), _s(event, "stream"), _n(event, "seq"), _s(event, "id")
     return ops + fold_fixes.ops(place, _s(_actor(event), "origin"), session, data, parts, joins, certain)
 
 
 def _entries_ok(
-    event: Mapping[str, Any], data: dict[str, Any], key: str, parts: list[dict[str, Any]], joins: list[str]
+    event: Mapping[str, Any], data: dict[str, Any], key: str, parts: list[dict[str, Any]], certain: Sequence[int]
 ) -> list[tuple[Any, ...]]:
     main = _main(parts)
     targets = {key: (_s(main, "family"), _s(data, "text"), _paths(parts))} if key else {}
-    for i in succeeded(joins, len(parts)) if parts else ():
+    for i in certain:
         part = parts[i]
-        if part.get("trivial") is not True and _s(part, "key"):
-            targets.setdefault(_s(part, "key"), (_s(part, "family"), _s(part, "text"), _paths([part])))
+        own = _s(part, "key")
+        if own and own not in targets and part.get("trivial") is not True:
+            targets[own] = _s(part, "family"), _s(part, "text"), _paths([part])
+    if not targets:
+        return []
     ops: list[tuple[Any, ...]] = []
-    where = _n(event, "at"), _s(event, "stream"), _n(event, "seq"), _s(event, "id")
+    plain = _entry(event, data, "ok")
+    where = plain["at"], plain["stream"], plain["seq"], plain["id"]
     for k, (family, text, paths) in targets.items():
-        entry = _entry(event, data, "ok", family=family, text=text[:TEXT_MAX], paths=paths)
-        ops.append(("entry", k, entry))
+        text = text[:TEXT_MAX]
+        ops.append(("entry", k, {**plain, "family": family, "text": text, "paths": paths}))
         if family:
-            ops.append(("ok", family, k, *where, entry["text"], entry["session"]))
+            ops.append(("ok", family, k, *where, text, plain["session"]))
     return ops
 
 
@@ -315,19 +321,21 @@ def _label(event: Mapping[str, Any], data: dict[str, Any]) -> dict[str, Any]:
 
 
 def _entry(event: Mapping[str, Any], data: dict[str, Any], t: str, **own: Any) -> dict[str, Any]:
-    actor = _actor(event)
-    exit_code, duration = data.get("exit_code"), data.get("duration_ms")
+    about = _actor(event).get
+    get = data.get
+    session, agent, harness, model, origin = about("session"), about("agent"), about("harness"), about("model"), about("origin")
+    exit_code, duration, call, turn, source = get("exit_code"), get("duration_ms"), get("call"), get("turn"), get("source")
     entry: dict[str, Any] = {
         "t": t,
         "at": _n(event, "at"),
         "stream": _s(event, "stream"),
         "seq": _n(event, "seq"),
         "id": _s(event, "id"),
-        "session": _s(actor, "session"),
-        "agent": _s(actor, "agent"),
-        "harness": _s(actor, "harness"),
-        "model": _s(actor, "model"),
-        "origin": _s(actor, "origin"),
+        "session": session if type(session) is str else "",
+        "agent": agent if type(agent) is str else "",
+        "harness": harness if type(harness) is str else "",
+        "model": model if type(model) is str else "",
+        "origin": origin if type(origin) is str else "",
         "cls": "",
         "sig": "",
         "excerpt": "",
@@ -336,14 +344,14 @@ def _entry(event: Mapping[str, Any], data: dict[str, Any], t: str, **own: Any) -
         "facts": {},
         "text": "",
         "family": "",
-        "call": _s(data, "call"),
-        "turn": _n(data, "turn", -1),
+        "call": call if type(call) is str else "",
+        "turn": turn if type(turn) is int else -1,
         "paths": [],
         "until": 0,
         "record": "",
         "by": "",
         "words": [],
-        "source": _s(data, "source"),
+        "source": source if type(source) is str else "",
         "variant": "",
     }
     entry.update(own)
@@ -371,7 +379,11 @@ def _words(parts: list[dict[str, Any]]) -> list[str]:
 
 
 def _paths(parts: list[dict[str, Any]]) -> list[str]:
-    found = dict.fromkeys(p for part in parts for p in _list(part, "paths") if type(p) is str)
+    found: dict[str, None] = {}
+    for part in parts:
+        for path in _list(part, "paths"):
+            if type(path) is str:
+                found[path] = None
     return list(found)[:PATHS_MAX]
 
 

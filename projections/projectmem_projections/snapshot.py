@@ -349,6 +349,11 @@ class Snapshot(FixTables, SnapshotFile):
                     found[key] = fold.unpack(decode(row[0]))
         return found
 
+    def ever_failed(self) -> bool:
+        """Whether any failure is on record. Reads up to the first: all of the file where there is none."""
+        with self._guard:
+            return self._db.execute("""SELECT 1 FROM history WHERE instr(data, '["fail",') LIMIT 1""").fetchone() is not None
+
     def changes(self, since: int, limit: int = 64, paths: Sequence[str] = ()) -> list[Change]:
         select = "SELECT at, stream, seq, type, subject FROM touch WHERE "
         newest = " ORDER BY at DESC, stream DESC, seq DESC, type DESC, subject DESC LIMIT ?"

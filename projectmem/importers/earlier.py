@@ -31,6 +31,7 @@ class Earlier:
 
     def __init__(self, recorded: Any = None) -> None:
         self._recorded = recorded
+        self._failed = recorded is not None and recorded.ever_failed()  # before the import
         self._moved: list[str] = recorded.moves() if recorded is not None else []  # before the import: its own come behind
         self._own: dict[str, _Outcomes] = {}
         self._moves: list[tuple[int, str]] = []  # by time
@@ -38,15 +39,25 @@ class Earlier:
         self.at = 0  # of the call that is asked about
 
     def entries(self, keys: Sequence[str]) -> Mapping[str, Sequence[Entry]]:
-        """The newest outcomes of these keys that are not younger than `at`."""
+        """The newest outcomes of these keys that are not younger than `at`; nothing, or all, of keys that never failed."""
         found: dict[str, list[Entry]] = {}
-        recorded = self._recorded.entries(keys) if self._recorded is not None else {}
+        asked = keys if self._failed else [key for key in keys if key in self._own]
+        recorded = self._recorded.entries(asked) if self._recorded is not None and asked else {}
         for key in keys:
             own = self._own.get(key)
             entries = [*recorded.get(key, ()), *(own.kept() if own is not None else ())]
             if older := [entry for entry in entries if entry["at"] <= self.at]:
                 found[key] = older
         return found
+
+    def failing(self, keys: Sequence[str]) -> bool:
+        """Whether the newest outcome of one of these keys is a failure: only then may a call be another than it says
+        (gate/outcome.again)."""
+        for entries in self.entries(keys).values():
+            outcomes = [entry for entry in entries if entry["t"] in ("fail", "ok")]
+            if outcomes and max(outcomes, key=history.order)["t"] == "fail":
+                return True
+        return False
 
     def moves(self, at: int) -> list[str]:
         """What was moved before a call at `at` (us): on record, then as it was read. That call is asked about from now on."""

@@ -165,7 +165,7 @@ class Workers:
         """What a row says, as if it had been made here: anew (from `raw`, the call as marshal has it) where what other calls said
         makes a difference."""
         earlier = self.drafts.earlier
-        if row is not None and earlier.moves(row[0]) == moved and not (row[7] and earlier.entries(row[7])):
+        if row is not None and earlier.moves(row[0]) == moved and not (row[7] and earlier.failing(row[7])):
             made = Made.of(row)
             earlier.learn(made)
             return made

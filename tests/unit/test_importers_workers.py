@@ -142,6 +142,40 @@ def test_a_move_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert len(set(keys)) == 2, "the file has another name from then on"
 
 
+@pytest.mark.usefixtures("all_there")
+@pytest.mark.parametrize(("mended", "before"), [(False, False), (True, False), (False, True)])
+def test_only_a_failure_that_stands_makes_a_draft_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mended: bool, before: bool
+) -> None:
+    """What was mended hides nothing; what was on record before the import counts too."""
+    from projectmem.hook.payload import OUTCOME_OPEN, exited
+
+    place = _place(tmp_path / "repo")
+
+    def call(n: int, command: str, code: int, text: str) -> dict[str, Any]:
+        plain = {"harness": "codex", "session": "s", "agent": "", "model": "", "call": f"t{n}", "tool": "Bash", **OUTCOME_OPEN}
+        plain |= {"input": {"command": command}, "cwd": place.root, "turn": -1, "began": 0, "at": NOW - 10**9 + n * 10**6}
+        return exited(plain, code, text)
+
+    told = [call(0, "./sync.sh", 1, LOST), *([call(1, "./sync.sh", 0, "done")] if mended else [])]
+    shown = [call(n, "./sync.sh | tail -3", 0, LOST) for n in range(2, 5)]
+    anew: list[str] = []
+    real = workers.alone
+
+    def counted(*given: Any) -> Any:
+        anew.append(given[2]["call"])
+        return real(*given)
+
+    monkeypatch.setattr(workers, "alone", counted)
+    monkeypatch.setattr(importing, "ALONE", 1)
+    monkeypatch.setattr(workers, "processors", lambda: 2)
+    for calls in [told, shown] if before else [told + shown]:
+        backfill(place, now=NOW, sources=[(Path("x"), lambda *_, calls=calls: iter(calls))])
+    assert anew == ([] if mended else ["t2", "t3", "t4"])
+    outcomes = [event["data"]["outcome"] for event in read_events(place.home)][-3:]
+    assert outcomes == (["ok"] * 3 if mended else ["failed"] * 3)
+
+
 @pytest.mark.parametrize("code", ["raise SystemExit", "import sys; sys.stdout.write('no frame' * 99)", "while True: input()"])
 def test_processes_that_do_not_do_their_work_cost_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str) -> None:
     """They end, or say something else, or nothing: one process does it all."""
