@@ -13,17 +13,22 @@ import orjson
 
 from projectmem.hook import cline
 from projectmem.hook.payload import call_of, text_of
+from projectmem.importers import cline_tasks
 from projectmem.importers.reading import Call, Counts, by_age, ended, ms_us, payload_of, whole_json
 from projectmem.place import Place, config_dir
 
 
 def session_files(place: Place) -> list[Path]:
-    """All tasks, oldest first."""
-    return by_age((Path(config_dir("", "~/.cline")) / "data" / "sessions").glob("*/*.messages.json"))
+    """All tasks, those of the editors' extension (cline_tasks.py) before the others, each oldest first."""
+    own = (Path(config_dir("", "~/.cline")) / "data" / "sessions").glob("*/*.messages.json")
+    return [*cline_tasks.task_files(), *by_age(own)]
 
 
 def read_calls(path: Path, counts: Counts) -> Iterator[Call]:
     """The calls of one task in the order of their results."""
+    if path.name == cline_tasks.FILE:
+        yield from cline_tasks.read_task(path, counts)
+        return
     data, _ = whole_json(path, counts)
     about, messages = _about(path), data.get("messages")
     session, cwd = text_of(data, "sessionId") or path.name.partition(".")[0], text_of(about, "cwd")
