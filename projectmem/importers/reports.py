@@ -26,7 +26,7 @@ FORMATS = ("junit", "pytest", "mini-swe-agent", "swe-agent", "atif", *sources.SO
 MAX_NAMED = 50  # failing tests whose names and messages are kept
 _COMMAND = re.compile(r"```(?:bash|sh|mswea_bash_command)\s*\n(.*?)\n?```", re.DOTALL)
 _CODE = re.compile(r"<returncode>\s*(-?\d{1,6})\s*</returncode>")
-_OUTPUT = re.compile(r"<output>\n?(.*?)\n?</output>", re.DOTALL)
+_OUTPUT = "<output>", "</output>"
 
 
 def reader(form: str, root: str, command: str) -> Callable[[Path, Counts], Iterator[Call]]:
@@ -104,14 +104,25 @@ def _mini(path: Path, counts: Counts, root: str) -> Iterator[Call]:
     session, model = f"mini:{hashlib.sha256(b''.join(map(_canonical, messages[:3]))).hexdigest()[:24]}", _model(data)
     for said, told in pairwise(messages):
         upto.update(_canonical(told))
+        if said.get("role") != "assistant":
+            continue
         command, output = _COMMAND.search(_text(said)), _text(told)
         code = _CODE.search(output)
-        if said.get("role") != "assistant" or command is None or code is None:
+        if command is None or code is None:
             continue
         id = f"mini:{upto.hexdigest()[:24]}"
         call = call_of(payload_of(session, root, model), "mini-swe-agent", "bash", {"command": command.group(1)}, id)
-        body = _OUTPUT.search(output)
-        yield ended(exited(call, int(code.group(1)), body.group(1) if body else output), written)
+        yield ended(exited(call, int(code.group(1)), _body(output)), written)
+
+
+def _body(told: str) -> str:
+    """What stands between the marks of the output, without the line breaks beside them; all where there are none."""
+    start, end = (told.find(mark) for mark in _OUTPUT)
+    if start < 0:
+        return told
+    start += len(_OUTPUT[0])
+    end = end if end >= start else told.find(_OUTPUT[1], start)
+    return told if end < 0 else told[start:end].removeprefix("\n").removesuffix("\n")
 
 
 def _canonical(message: dict[str, Any]) -> bytes:

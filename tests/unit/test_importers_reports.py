@@ -14,6 +14,7 @@ from projectmem_logs.reader import read_events
 
 from projectmem import caller
 from projectmem.cli.app import run
+from projectmem.importers import reports
 from projectmem.place import locate
 
 JUNIT = """<?xml version="1.0"?>
@@ -184,3 +185,16 @@ def test_what_cannot_be_read_is_said(root: Path, tmp_path: Path, capsys: pytest.
     ):
         assert _import(root, *args) != 0
         assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("told", "body"),
+    [
+        ("a <output>\nx\ny\n</output> b", "x\ny"), ("<output>x</output><output>y</output>", "x"), ("<output></output>", ""),
+        ("<output>\n</output>", ""), ("<output>\n\n\n</output>", "\n"), ("</output>\n<output> x </output>", " x "),
+        ("</output> <output>x", "</output> <output>x"), ("none", "none"), ("<output>a<output>b</output>", "a<output>b"),
+    ],
+)  # fmt: skip
+def test_an_output_is_what_stands_between_its_marks(told: str, body: str) -> None:
+    """The first of each in their order, without one line break beside each."""
+    assert reports._body(told) == body
