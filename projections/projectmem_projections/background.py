@@ -1,4 +1,4 @@
-"""How near unrelated questions come in a store: measured when a generation is built, so that the floor rises with the store.
+"""How near unrelated questions come in a store: measured when a generation is built, so that the floor goes by the store.
 
 The best of many unrelated texts is nearer than the best of few. A fixed set of questions, all about something else, is
 asked of the

@@ -3,7 +3,8 @@
 A model belongs to one vector space (embedder and revision; "lexical" where no cosine is known) and is a logistic regression
 over `evidence` features, fitted on labelled queries (`projectmem calibrate`). Its score is in thousandths of a logit: 0
 means even odds.
-The floor is absolute, and rises with the store: the best of many unrelated texts looks better than the best of few.
+The floor is absolute. It sinks a little with the store, because a document stands out less among many and its words are less
+rare, near misses like answers; and it does not sink, or rises, where unrelated questions come nearer in this very store.
 """
 
 from __future__ import annotations
@@ -18,10 +19,11 @@ if TYPE_CHECKING:
     from typing import Any
 
 LEXICAL = "lexical"
-SCHEMA = 2  # of features and scores: a difference means that models are refused and stores are measured again
+SCHEMA = 3  # of features and scores: a difference means that models are refused and stores are measured again
 BASE_COUNT = 300
 BACKGROUND_PERCENT = 75  # of the background questions' best scores, this percentile stands for the store
 RISE_MAX = 4_000  # thousandths of a logit that a store may raise its floor by
+SINK_MAX = 600  # and lower it by: no more than was measured with a tenfold to spare
 
 
 class Model(Value):
@@ -30,7 +32,8 @@ class Model(Value):
     weights     feature -> thousandths of a logit for a full feature;  bias: thousandths of a logit
     floors      kind of query (`structure.KINDS`) -> score that must be reached in a store of BASE_COUNT documents
     background  score that the background questions reach in the store it was fitted on (their BACKGROUND_PERCENT percentile)
-    per_tenfold least rise of the floor with each tenfold beyond BASE_COUNT; the store's own background may raise it further
+    per_tenfold change of the floor with each tenfold beyond BASE_COUNT, measured on growing stores, thousandths of a logit;
+                the store's own background holds it up, or raises it further
     fitted      what it was fitted on and how well it did, for people
     """
 
@@ -62,7 +65,7 @@ class Model(Value):
         rise = self.per_tenfold * tenfolds_percent(documents) // 100
         if background is not None:
             rise = max(rise, background - self.background)
-        return self.floors[kind] + max(0, min(RISE_MAX, rise))
+        return self.floors[kind] + max(-SINK_MAX, min(RISE_MAX, rise))
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Model:

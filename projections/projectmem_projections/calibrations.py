@@ -55,7 +55,7 @@ def load(folder: str, generation: str | None) -> Loaded:
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             problems.append(f"{own} cannot be used, so the shipped calibration holds: run `projectmem calibrate` again ({error})")
     if generation is not None:
-        background = measured(generation) or {}  # of a small one: the floor then rises by the number of documents
+        background = measured(generation) or {}  # of a small one: the floor then stands
     return Loaded(Calibration(models, background), problems)
 
 

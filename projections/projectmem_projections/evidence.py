@@ -212,9 +212,11 @@ def apart(found: Sequence[tuple[int, str]], positions: int, vectors: bool) -> li
     """How far each of the first `positions` documents stands out: (`apart`, `clear`), 0 .. UNIT.
 
     found    (similarity, text) of all that were found, nearest first;  vectors: whether cosines are in the similarities
-    Documents that say about the same count once: a failure that happened often is no crowd.
+    Documents that say about the same count once: a failure that happened often is no crowd. Where that leaves too few
+    of a store that has more, those that were not looked at count as the farthest that was; where there are no more, as USUAL.
     """
     found = found[: UPTO + 1]
+    more = len(found) > UPTO
     groups = _alike([text for _, text in found])
     first: dict[int, int] = {}
     for group, (similarity, _) in zip(groups, found, strict=True):
@@ -222,8 +224,9 @@ def apart(found: Sequence[tuple[int, str]], positions: int, vectors: bool) -> li
     out = []
     count = UPTO - AFTER
     for group, (similarity, _) in zip(groups[:positions], found, strict=False):
-        others = [near for other, near in first.items() if other != group][AFTER:UPTO]
-        others += [USUAL[vectors]] * (count - len(others))
+        different = [near for other, near in first.items() if other != group]
+        others = different[AFTER:UPTO]
+        others += [different[-1] if more and different else USUAL[vectors]] * (count - len(others))
         above = similarity - sum(others) // count
         spread = isqrt(count * sum(o * o for o in others) - sum(others) ** 2) // count
         out.append((max(0, min(UNIT, above)), max(0, min(UNIT, above * UNIT // (CLEAR * (spread + SPREAD))))))

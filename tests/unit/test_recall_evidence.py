@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from projectmem_projections import calibrations, embed, evidence, lexical, minilm, nearness, structure
 from projectmem_projections.alignment import Words, compare
-from projectmem_projections.calibration import BASE_COUNT, LEXICAL, RISE_MAX, Calibration, Model
+from projectmem_projections.calibration import BASE_COUNT, LEXICAL, RISE_MAX, SINK_MAX, Calibration, Model
 from projectmem_projections.evidence import lasting
 from projectmem_projections.searching import space_of
 from projectmem_projections.suspicion import instructs
@@ -147,6 +147,22 @@ def test_a_document_stands_apart_from_its_neighbours_but_not_from_a_few_that_tel
     assert evidence.apart(lone[:1], 1, False)[0][0] == 9_000
 
 
+def test_where_many_neighbours_tell_of_the_same_the_unseen_ones_count_as_the_farthest_seen() -> None:
+    alike = [(4_000 - number, f"make test: connection refused {number}") for number in range(10)]
+    found = [
+        (9_000, "the one"),
+        *((5_000 - n, f"text {n}") for n in range(8)),
+        *alike,
+        *((3_500, f"other {n}") for n in range(5)),
+    ]
+    full, (lead, clear) = [*found, *((3_500, f"more {n}") for n in range(30))], evidence.apart(found, 1, True)[0]
+    assert len(found) == evidence.UPTO + 1
+    assert (lead, clear) == evidence.apart([found[0], *found[1:10], *full[19:]], 1, True)[0]  # as with the unseen ones in sight
+    assert evidence.apart(found[:-1], 1, True)[0][0] > lead  # a store that has no more
+    often = [(9_000 - n, f"make test: connection refused {n}") for n in range(30)]
+    assert evidence.apart(often, 1, True)[0] == (9_000 - evidence.USUAL[True], UNIT)
+
+
 def test_among_neighbours_that_differ_as_much_the_same_lead_is_less_clear() -> None:
     def near(*similarities: int) -> list[tuple[int, str]]:
         return [(similarity, f"text {number}") for number, similarity in enumerate(similarities)]
@@ -244,7 +260,22 @@ def model(**more: Any) -> Model:
     return Model(**{**fields, "floors": dict.fromkeys(structure.KINDS, 100), **more})
 
 
-def test_a_score_is_a_weighted_sum_and_the_floor_rises_with_the_store_never_below_its_base() -> None:
+def test_the_floor_sinks_a_little_with_the_store_unless_unrelated_questions_come_near_in_it() -> None:
+    sinking = model(per_tenfold=-200)
+    assert [sinking.floor("prose", count) for count in (5, BASE_COUNT, BASE_COUNT * 10, BASE_COUNT * 100)] == [
+        100,
+        100,
+        -100,
+        -300,
+    ]
+    assert sinking.floor("prose", BASE_COUNT * 10, background=-5_000) == -100  # however far off they stay
+    assert sinking.floor("prose", BASE_COUNT * 10, background=-850) == 50  # held up
+    assert sinking.floor("prose", BASE_COUNT * 10, background=400) == 1_300  # raised
+    assert sinking.floor("prose", BASE_COUNT * 10**9) == 100 - SINK_MAX
+    assert all(m.per_tenfold < 0 for m in calibrations.shipped().values())
+
+
+def test_a_score_is_a_weighted_sum_and_the_floor_goes_with_the_store() -> None:
     assert model().score({"cover": UNIT // 2}) == 500
     assert model().floor("prose", BASE_COUNT) == 100
     assert model().floor("prose", BASE_COUNT * 10) == 600
