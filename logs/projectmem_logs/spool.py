@@ -34,27 +34,31 @@ _SUFFIX = ".spool"
 def keep(home: str, machine: str, prepared: Sequence[Prepared], now: int, many: bool) -> str:
     """Make the drafts durable outside the log, as one batch or, of an import (`many`), as several; returns the path, of several
     the last one. Raises EventError where they are no batch, AppendError where not even that is possible."""
-    size, start, path = 0, 0, ""
+    size, start = 0, 0
+    cuts = [0]
     for i, one in enumerate(prepared):
         size += len(one.data_text.encode()) + _AROUND
         if many and size > PIECE_BYTES and i > start:
-            path, start = put(home, machine, prepared[start:i], now + start), i
-            size = len(one.data_text.encode()) + _AROUND
+            start, size = i, len(one.data_text.encode()) + _AROUND
+            cuts.append(i)
     if size > MAX_BATCH and len(prepared) - start > 1:
         raise EventError(f"the log is locked, and this is too much to keep beside it ({size:,} bytes): append less at a time")
-    return put(home, machine, prepared[start:], now + start) if start < len(prepared) else path
+    name, path = f"{machine}-{now:020d}-{os.urandom(ID_BYTES).hex()}", ""
+    for n, (start, stop) in enumerate(zip(cuts, [*cuts[1:], len(prepared)], strict=True)):  # in this order when they come in
+        path = _put(home, f"{name}-{n:04d}" if len(cuts) > 1 else name, prepared[start:stop], now, start)
+    return path
 
 
-def put(home: str, machine: str, prepared: Sequence[Prepared], now: int) -> str:
+def _put(home: str, name: str, prepared: Sequence[Prepared], now: int, first: int) -> str:
     """Make one batch durable outside the log; returns the path. Raises AppendError when that fails too."""
     folder = os.path.join(home, "spool")
     if len(files.names(folder, _SUFFIX)) >= FILES_MAX:
         raise AppendError(f"the log is locked and {folder} already holds {FILES_MAX:,} files; run `projectmem doctor`")
     drafts = [{"actor": p.actor, "at": p.at, "causes": p.causes, "data": p.data, "kind": p.kind} for p in prepared]
-    rand = os.urandom(ID_BYTES * (len(prepared) + 1))
-    ids = [uuid7(now + i, rand[ID_BYTES * i : ID_BYTES * (i + 1)]) for i in range(1, len(prepared) + 1)]
+    rand = os.urandom(ID_BYTES * len(prepared))
+    ids = [uuid7(now + first + i + 1, rand[ID_BYTES * i : ID_BYTES * (i + 1)]) for i in range(len(prepared))]
     body = canonical({"drafts": drafts, "ids": ids, "now": now})
-    path = os.path.join(folder, f"{machine}-{now:020d}-{rand[:ID_BYTES].hex()}{_SUFFIX}")
+    path = os.path.join(folder, f"{name}{_SUFFIX}")
     raw = packed(body)
     try:
         try:

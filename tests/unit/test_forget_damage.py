@@ -174,7 +174,7 @@ def test_what_comes_in_from_the_spool_while_an_erasure_is_at_work_is_erased(
         store = LogStore(str(world.home))
     store.append([], now=1)
     draft = {"kind": "note.recorded", "actor": {"origin": "human"}, "data": {"text": f"two {TEXT}", "tags": []}}
-    spool.put(str(world.home), there, [prepare(draft, 1)], 1)
+    spool.keep(str(world.home), there, [prepare(draft, 1)], 1, False)
     erase = erasing._erase_spooled
 
     def late(*args: Any) -> None:

@@ -126,10 +126,11 @@ def test_an_import_of_any_length_waits_and_comes_in(home: str) -> None:
         store.append(drafts, now=NOW)
     assert spool.paths(home) == []
     wait(home, *drafts, durability="batch")
-    assert len(spool.paths(home)) == 3
+    wait(home, note("then"), now=NOW + 1)
+    assert len(spool.paths(home)) == 4
     with LogStore(home) as store:
         store.append([note("last")], now=NOW + 60)
-    assert [text[:4] for text in texts(home)] == ["firs", "0000", "1111", "2222", "last"] and verify(home).ok
+    assert [text[:4] for text in texts(home)] == ["firs", "0000", "1111", "2222", "then", "last"] and verify(home).ok
 
 
 def _made(home: str, *drafts: Any, **more: Any) -> Path:
