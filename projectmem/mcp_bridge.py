@@ -2,7 +2,8 @@
 
 The official SDK's client transports do the HTTP (sessions, event streams and their resumption, redirects within the origin).
 Besides, here: the headers that the protocol of 2026 wants of each message, an answer in words where the server cannot be reached
-or wants a login, and a new session where the server has lost the old one, as it does when it is restarted. Nothing listens.
+or wants a login, the older transport where the server has no other, and a new session where it has lost the old one, as it does
+when it is restarted. Nothing listens.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 
 import anyio
 import httpx2
+from mcp.client.auth import OAuthFlowError
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import MCP_SESSION_ID, streamable_http_client
 from mcp.server.stdio import stdio_server
@@ -28,6 +30,7 @@ from projectmem import mcp_wire
 from projectmem import place as places
 from projectmem.errors import BadInputError
 from projectmem.mcp_address import Address, address_of
+from projectmem.mcp_login import auth_of
 
 CONNECT_SECONDS = 30.0  # how long an answer takes is the client's business: it has its own limits
 NEVER = 10.0**9
@@ -38,6 +41,7 @@ NO_POST = (
     405,
 )  # what a server of the older transport says to the first POST (MCP, Transports, Backwards compatibility)
 UNREACHABLE = -32000
+_ONCE = "let a person run `projectmem proxy --login --url URL` once"
 
 
 class Client(httpx2.AsyncClient):
@@ -50,7 +54,7 @@ class Client(httpx2.AsyncClient):
     """
 
     def __init__(self, address: Address) -> None:
-        super().__init__(headers=address.headers, timeout=httpx2.Timeout(CONNECT_SECONDS, read=None))
+        super().__init__(headers=address.headers, timeout=httpx2.Timeout(CONNECT_SECONDS, read=None), auth=auth_of(address))
         self.address, self.renewed = address, ""
         self._opening: httpx2.Request | None = None
         self._renewing, self.older = anyio.Lock(), anyio.Event()
@@ -64,20 +68,16 @@ class Client(httpx2.AsyncClient):
                 await response.aclose()
                 self._named(request)
                 response = await super().send(request, **more)
+        except OAuthFlowError:
+            return _answer(request, LOGIN[0], f"{self.address.shown} wants a login: {_ONCE}")
         except httpx2.TransportError as exc:
             why = f"{self.address.shown} cannot be reached ({exc or type(exc).__name__})"
             return _answer(request, httpx2.codes.BAD_GATEWAY, why)
         if response.status_code in NO_POST and not session and request.method == "POST" and _opens(request.content):
             response = await self._without_post(request, response)
-        if response.status_code in LOGIN and "json" not in response.headers.get("content-type", ""):
+        if response.status_code in LOGIN and not await _is_message(response):
             await response.aclose()
-            what = f"{self.address.shown} refuses what it was sent (HTTP {response.status_code})"
-            advice = (
-                f'give it headers (`{places.MCP_SERVER_VARIABLE}=\'{{"headers": {{"Authorization": "Bearer ..."}}}}\'` in the '
-                "environment of the proxy, or `headers` in the entry before it is wrapped). Where only a login in a browser "
-                "gives a token (OAuth), your client has to do it: take the proxy out (`projectmem proxy --unwrap FILE`)"
-            )
-            return _answer(request, response.status_code, f"{what}: {advice}")
+            return _answer(request, response.status_code, _unlet(self.address, response.status_code))
         return response
 
     async def _without_post(self, request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
@@ -121,6 +121,21 @@ class Client(httpx2.AsyncClient):
             headers = {"accept": first.headers["accept"], MCP_SESSION_ID: session}
             await super().send(self.build_request("POST", first.url, json=ready, headers=headers))
             return True
+
+
+async def _is_message(response: httpx2.Response) -> bool:
+    """Whether a server's own words about a refusal are a message of the protocol, which the client can read."""
+    return "json" in response.headers.get("content-type", "") and b'"jsonrpc"' in await response.aread()
+
+
+def _unlet(address: Address, status: int) -> str:
+    """What is said where the server lets nobody in who comes like this."""
+    headers = f'`{places.MCP_SERVER_VARIABLE}={{"headers": {{"Authorization": "Bearer ..."}}}}`'
+    return (
+        f"{address.shown} refuses what it was sent (HTTP {status}). Where it wants a login in a browser: {_ONCE}. Where it wants "
+        f"a key: give headers ({headers} in the environment of the proxy, or `headers` in the entry before it is wrapped). Or "
+        "take the proxy out, where your client logs in by itself (`projectmem proxy --unwrap FILE`)"
+    )
 
 
 def _opens(content: bytes) -> bool:
@@ -198,7 +213,9 @@ class Headers:
 def connected(address: Address, client: Client) -> AbstractAsyncContextManager[Any]:
     """The SDK's transport to the server: a pair of streams of messages."""
     if address.events:
-        return sse_client(address.url, dict(address.headers), timeout=CONNECT_SECONDS, sse_read_timeout=NEVER)
+        return sse_client(
+            address.url, dict(address.headers), timeout=CONNECT_SECONDS, sse_read_timeout=NEVER, auth=auth_of(address)
+        )
     return streamable_http_client(address.url, http_client=client, max_sse_event_size=None)
 
 

@@ -59,6 +59,7 @@ def proxy(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="With --wrap or --unwrap: say what would be done, do nothing.")
     ] = False,
+    log_in: Annotated[bool, typer.Option("--login", help="With --url: log in to a server that wants OAuth, once.")] = False,
     root: Root = "",
 ) -> None:
     """Put the gate before the tools of any MCP server.
@@ -74,6 +75,13 @@ def proxy(
     over_http = url or (entry and not (command or wrap or unwrap))
     if sum(map(bool, (command, over_http, wrap, unwrap))) != 1:
         raise BadInputError("give the server's command after `--`, its address with --url, or a file with --wrap or --unwrap")
+    if log_in:
+        from projectmem.mcp_login import login
+
+        if not over_http:
+            raise BadInputError("--login wants the server's address: --url")
+        common.say(login(_address(entry, url), common.say))
+        return
     if command or over_http:
         from projectmem.mcp_proxy import run
 

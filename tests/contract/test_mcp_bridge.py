@@ -168,7 +168,7 @@ def test_a_server_that_wants_a_login_is_said_to_want_one(web: Web) -> None:
     with pytest.raises((MCPError, BaseExceptionGroup)) as caught:
         web.session(act, headers={"Authorization": "Bearer wrong_0123456789"})
     said = _texts(caught.value) + web.errors.read_text()
-    assert "HTTP 401" in said and "--unwrap" in said and 'PROJECTMEM_MCP_SERVER=\'{"headers"' in said
+    assert "HTTP 401" in said and "--unwrap" in said and 'PROJECTMEM_MCP_SERVER={"headers"' in said and "--login" in said
     assert "wrong_0123456789" not in said
 
 
