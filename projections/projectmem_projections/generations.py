@@ -16,6 +16,8 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
+import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -24,9 +26,10 @@ from projectmem_logs import files
 
 from .errors import GenerationDamaged, ProjectionError
 from .loading import DERIVED, TABLES, VERSION, load_log, sql
-from .overlay import connect, newer, overlay
+from .overlay import SPILL, connect, newer, overlay, spill_in
 
 FOLD_EVENTS_MAX = 4000  # a reader that finds more new events than this builds a new generation
+SPILL_S = 86_400  # no question takes a day
 PREFIX, SUFFIX = "gen-", ".duckdb"
 T = TypeVar("T")
 
@@ -110,7 +113,7 @@ def _built(home: str, folder: str, path: str, notices: list[str]) -> Summaries:
             found = _follow(home, candidate, notices, None)
             if found is not None:
                 return found
-    con = connect()
+    con = connect(spill=spill_of(home))
     load_log(con, home)
     return Summaries(con, notices)
 
@@ -169,9 +172,10 @@ def build(home: str, *, wait_ms: int = 0) -> str:
     try:
         used = os.path.basename(_pointed(folder))
         old = _generations(folder)
-        for name in files.names(folder):
-            if name.startswith(PREFIX) and name[: len(_name(0))] > used:  # of a builder that died: the lock is ours now
-                files.remove(os.path.join(folder, name))
+        for name in files.names(folder):  # of a builder that died, as the lock is ours now, or of a reader that did
+            begun = name.startswith(PREFIX) and name[: len(_name(0))] > used
+            if begun or (name.startswith(SPILL) and _is_old(os.path.join(folder, name))):
+                _remove(os.path.join(folder, name))
         path = os.path.join(folder, _name(int(old[-1][len(PREFIX) : -len(SUFFIX)]) + 1 if old else 1))
         try:
             con = connect(path)
@@ -182,8 +186,8 @@ def build(home: str, *, wait_ms: int = 0) -> str:
                 con.close()
             _publish(folder, path)
         except BaseException:
-            for leftover in (path, f"{path}.wal"):
-                files.remove(leftover)
+            for leftover in (path, f"{path}.wal", f"{path}.tmp"):
+                _remove(leftover)
             raise
         for name in old:
             if name < used:
@@ -214,7 +218,7 @@ def discard(home: str, *, all: bool = False) -> None:
     files.remove(os.path.join(folder, "CURRENT"))
     for name in files.names(folder) if all else ():
         if name.startswith(PREFIX):  # also what a builder that died left beside its file
-            files.remove(os.path.join(folder, name))
+            _remove(os.path.join(folder, name))
 
 
 def size(home: str) -> int:
@@ -230,6 +234,26 @@ def purge_previous(home: str) -> None:
     for name in _generations(folder):
         if name < current:
             files.remove(os.path.join(folder, name))
+
+
+def spill_of(home: str) -> str:
+    """Where tables in memory go that do not fit: beside the generations, not into the working folder."""
+    return spill_in(_folder(home))
+
+
+def _is_old(path: str) -> bool:
+    try:
+        return time.time() - os.stat(path).st_mtime > SPILL_S
+    except OSError:
+        return False
+
+
+def _remove(path: str) -> None:
+    """Remove a generation, or what is beside one: DuckDB's own folder for what does not fit into memory."""
+    if os.path.isdir(path):
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        files.remove(path)
 
 
 def _folder(home: str) -> str:

@@ -5,6 +5,8 @@ The newer events are loaded into tables in memory; views over both hide what was
 
 from __future__ import annotations
 
+import os
+from itertools import count
 from typing import Any
 
 import duckdb
@@ -13,6 +15,8 @@ from . import learning, tail
 from .errors import GenerationDamaged
 from .loading import TABLES, load_events, sql, views
 
+SPILL = "spill-"
+_connections = count()
 _CONFIG: dict[str, Any] = {
     "memory_limit": "700MB",
     "preserve_insertion_order": "false",
@@ -50,8 +54,19 @@ _TAUGHT = """SELECT 1 WHERE EXISTS (FROM n.recalls) OR EXISTS (FROM n.feedback) 
     OR EXISTS (FROM n.curations WHERE what = 'disputed') OR EXISTS (FROM n.actions JOIN g.recalls USING (session))"""
 
 
-def connect(path: str = ":memory:", *, read_only: bool = False) -> duckdb.DuckDBPyConnection:
-    con = duckdb.connect(path, read_only=read_only, config=_CONFIG)
+def spill_in(folder: str) -> str:
+    """A folder in this one for what a connection in memory cannot hold; no two have the same."""
+    return os.path.join(folder, f"{SPILL}{os.getpid()}-{next(_connections)}.tmp")
+
+
+def connect(path: str = ":memory:", *, read_only: bool = False, spill: str = "") -> duckdb.DuckDBPyConnection:
+    """A connection with our settings.
+
+    spill  a folder for what does not fit into memory, made when it is needed and taken away afterwards; by default beside the
+           file. What is in memory alone goes nowhere without one: DuckDB's own choice would be `.tmp` in the working folder.
+    """
+    config = _CONFIG if path != ":memory:" else {**_CONFIG, "temp_directory": spill}
+    con = duckdb.connect(path, read_only=read_only, config=config)
     con.execute("SET enable_progress_bar = false")  # it would end up in somebody's --json
     return con
 
@@ -97,7 +112,7 @@ def _around(home: str, stream: str, seq: int, room: int) -> list[dict[str, Any]]
 
 def overlay(path: str, events: list[dict[str, Any]]) -> duckdb.DuckDBPyConnection:
     """The tables of the generation and of the newer events as one, in a connection in memory."""
-    con = connect()
+    con = connect(spill=spill_in(os.path.dirname(path)))
     try:
         con.execute(f"ATTACH '{path.replace(chr(39), chr(39) * 2)}' AS g (READ_ONLY)")
         con.execute("CREATE SCHEMA n")

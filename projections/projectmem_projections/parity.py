@@ -77,7 +77,7 @@ def _summaries(home: str) -> Parity:
     for _ in range(TRIES):
         with generations.open_current(home) as served:
             live, cursor = fingerprints(served), served.cursor()
-        with connect() as con:
+        with connect(spill=generations.spill_of(home)) as con:
             load_log(con, home)
             fresh = Summaries(con, [])
             if fresh.cursor() == cursor:

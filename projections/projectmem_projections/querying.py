@@ -7,6 +7,8 @@ with access to files, loading of extensions and changes of settings switched off
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,11 +18,16 @@ from .errors import GenerationDamaged, ProjectionError
 from .generations import Summaries, ask_whole
 
 STATEMENT_MAX = 100_000  # characters
+MEMORY_MAX = 1_500_000_000  # bytes that a question may take: DuckDB's own limit of 700 MB does not count long texts
 _ALLOWED = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN, duckdb.StatementType.MULTI)
 # What a statement may have in its first word: DuckDB counts a PIVOT as several statements in one.
 _FIRST = re.compile(r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/|\()*([a-z]*)", re.IGNORECASE | re.DOTALL)
 _WORDS = {"select", "with", "from", "values", "table", "describe", "desc", "show", "summarize", "explain", "pivot", "unpivot"}
 _LOCKED = ("SET temp_directory = ''", "SET enable_external_access = false", "SET lock_configuration = true")
+
+_TOO_MUCH = (
+    "the question takes more memory than it may: ask for fewer rows or groups, for shorter texts, or for counts in place of lists"
+)
 
 
 class QueryRefused(ProjectionError):  # noqa: N818 - named after what happened to it
@@ -49,7 +56,8 @@ def query(home: str, statement: str, *, limit: int, now: int | None = None, noti
             summaries.query(f"SET VARIABLE now_us = {int(now)}")
         for setting in _LOCKED:
             summaries.con.execute(setting)
-        return _answer(summaries.con, statement, limit)
+        with _bounded(MEMORY_MAX):
+            return _answer(summaries.con, statement, limit)
 
     return ask_whole(home, question, notices)
 
@@ -88,9 +96,31 @@ def _answer(con: duckdb.DuckDBPyConnection, statement: str, limit: int) -> Answe
         raise GenerationDamaged(f"the summaries cannot be read ({_said(error)}): they are rebuilt from the log") from error
     except duckdb.InterruptException:
         raise KeyboardInterrupt from None
+    except (duckdb.OutOfMemoryException, MemoryError):
+        raise QueryRefused(_TOO_MUCH) from None
     except (duckdb.Error, UnicodeError, RuntimeError, ValueError, OverflowError) as error:
         raise QueryRefused(_said(error)) from None
     return Answer(columns, rows[:limit] if limit else rows, bool(limit) and len(rows) > limit)
+
+
+@contextmanager
+def _bounded(more: int) -> Iterator[None]:
+    """Inside, the process gets no more than `more` bytes of memory beside what it has, where the system sees to that: Linux."""
+    try:
+        import resource
+
+        with open("/proc/self/statm", "rb") as file:
+            used = int(file.read().split()[5]) * resource.getpagesize()
+    except (ImportError, OSError):
+        yield
+        return
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    least = min((limit for limit in before if limit != resource.RLIM_INFINITY), default=used + more)
+    resource.setrlimit(resource.RLIMIT_DATA, (min(used + more, least), before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, before)
 
 
 def _said(error: Exception) -> str:

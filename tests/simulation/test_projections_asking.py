@@ -6,6 +6,7 @@ import csv
 import json
 import os
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +101,48 @@ def test_questions_are_answered_with_the_newest_events(home: str, statement: str
         generations.open_current(home).con.close()
         write(home, action(2, "failed", 2))
     assert ask(home, statement) == [(2 if folded else 1,)]
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory is bounded on Linux alone")
+def test_a_question_that_takes_all_memory_is_refused(home: str) -> None:
+    """Texts that DuckDB's own limit does not count, and what it does count; afterwards everything is as it was."""
+    import resource
+
+    write(home, action(1, "failed", 1))
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    for statement in ("SELECT length(repeat('x', 3000000000))", "SELECT list(i) FROM range(1000000000) t(i)"):
+        with pytest.raises(querying.QueryRefused, match="more memory than it may"):
+            ask(home, statement)
+    assert resource.getrlimit(resource.RLIMIT_DATA) == before
+    assert ask(home, "SELECT count(*) FROM actions") == [(1,)]
+
+
+def test_what_does_not_fit_into_memory_goes_beside_the_generations(
+    home: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Never into the working folder, where DuckDB would put it; what a builder or a reader that died left there goes."""
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    folder = Path(home, "projections", "duckdb")
+    write(home, action(1, "failed", 1))
+    generations.open_current(home).con.close()
+    write(home, action(2, "failed", 2))
+    with generations.open_current(home) as found, generations.open_current(home) as other:
+        assert found.attached
+        for summaries in (found, other):
+            summaries.con.execute("SET memory_limit = '60MB'")
+            summaries.con.execute("CREATE TABLE n.big AS SELECT i, repeat('x', 100) AS s FROM range(2000000) t(i)")
+        assert len(list(folder.glob("spill-*"))) == 2
+    assert list(folder.glob("spill-*")) == [] and list(Path().iterdir()) == []
+    for name, age in (("gen-00000009.duckdb.tmp", 0), ("spill-7-0.tmp", 90_000), ("spill-8-0.tmp", 0)):
+        (folder / name).mkdir()
+        (folder / name / "duckdb_temp_storage-0.tmp").write_text("x")
+        os.utime(folder / name, (time.time() - age, time.time() - age))
+    assert generations.build(home)
+    assert sorted(p.name for p in folder.glob("*.tmp")) == ["spill-8-0.tmp"]
+    (folder / "gen-00000009.duckdb.tmp").mkdir()
+    generations.discard(home, all=True)
+    assert sorted(p.name for p in folder.iterdir()) == ["build.lock", "spill-8-0.tmp"]
 
 
 def test_other_forms_of_reading_are_allowed(home: str) -> None:
