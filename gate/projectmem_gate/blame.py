@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from projectmem_gate import benign, failures
-from projectmem_gate.lines import basename, names, program, rx, subcommand, tail_lines
+from projectmem_gate.lines import basename, lines_with, names, program, rx, subcommand, tail_lines
 from projectmem_gate.telling import PYTHONS, ends_in_traceback, groups, quotes, tells
 
 TYPE_CHECKING = False
@@ -26,7 +26,7 @@ _last: list[tuple[str, str]] = [("", "")]  # several questions about one output 
 
 def _shell_error(text: str) -> str:
     if "\n" in text:  # a complaint is one line: only such lines are worth these patterns
-        text = "\n".join([line for line in text.split("\n") if "not found" in line or "o such file" in line])
+        text = "\n".join(lines_with(text, ("not found", "o such file")))
     m = rx(
         r"^(?:\S*sh: |\(eval\):|\S+: )?(?:line )?(?:\d+: )?"
         r"(?:(\S+): command not found|command not found: (\S+)|no such file or directory: (\S+))$"

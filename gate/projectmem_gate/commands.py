@@ -325,6 +325,8 @@ def _family(built: Built, module: list[str]) -> str:
 
 def quoted(word: str) -> str:
     """A canonical word for people: quoted where a shell would need it."""
+    if word and word.isprintable() and _QUOTE.isdisjoint(word):
+        return word  # as most are
     text = shown(word)
     if not text:
         return "''"

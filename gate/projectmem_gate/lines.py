@@ -86,6 +86,19 @@ def tail_lines(text: str, count: int) -> list[str]:
     return [line for line in text.rsplit("\n", count * 3)[-count * 3 :] if line.strip()][-count:]
 
 
+def lines_with(text: str, marks: tuple[str, ...]) -> list[str]:
+    """The lines in which one of the marks is, in order; a mark holds no end of a line."""
+    found: dict[int, str] = {}  # by where they begin
+    for mark in marks:
+        at = text.find(mark)
+        while at >= 0:
+            begin, end = text.rfind("\n", 0, at) + 1, text.find("\n", at)
+            end = end if end >= 0 else len(text)
+            found[begin] = text[begin:end]
+            at = text.find(mark, end)
+    return [found[begin] for begin in sorted(found)]
+
+
 def last_line(text: str) -> str:
     """The last line that is not blank, "" where all are."""
     end = len(text.rstrip())

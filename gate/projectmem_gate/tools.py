@@ -76,11 +76,14 @@ NOISE = names(
 
 LIMITS = ("timeout", "timeout_ms", "timeoutMs", "timeout_seconds")
 BACKGROUND = ("run_in_background", "is_background", "isBackground", "background")
+_LIMITING = frozenset((*LIMITS, *BACKGROUND))
 _SECONDS_MAX = 3_600  # a smaller number is one of seconds: nobody gives a command three of a thousand
 
 
 def limit(fields: dict[str, Any]) -> int:
     """Milliseconds after which the harness is asked to end the call; 0 where nothing is said, -1 in the background."""
+    if _LIMITING.isdisjoint(fields):
+        return 0
     if any(fields.get(name) is True for name in BACKGROUND):
         return -1
     value = first(fields, LIMITS)
@@ -103,9 +106,10 @@ def kind_of(tool: str) -> str:
 def first(fields: dict[str, Any], names: tuple[str, ...]) -> Any:
     """Value of the first of `names` that is there and not None."""
     for name in names:
-        value = fields.get(name)
-        if value is not None:
-            return value
+        if name in fields:
+            value = fields[name]
+            if value is not None:
+                return value
     return None
 
 

@@ -1,6 +1,7 @@
 """Places that give a secret away by what stands around it, as patterns; what each is tried on is in redact.py. Pure data.
 
-Nothing is compiled here: a pattern is, the first time that the substrings it asks for are seen.
+Nothing is compiled here: a pattern is, the first time that the substrings it asks for are seen. It begins with characters where
+it can: what begins with a flag or a look around is tried at every place of a text.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ PLACES: tuple[tuple[str, tuple[str, ...], str], ...] = (
     (" -", ("login",), r"(?:docker|podman|helm|az|oc)\s[^\n|;&]{0,80}?\blogin\b[^\n|;&]{0,300}?\s-p[ =]?\\?[\"']?([^\s\"'\\]+)"),
     ("sig", ("x-amz-signature=", "sig="), r"(?i)(?:x-amz-signature|[?&]sig)=([A-Za-z0-9%/+_-]{16,})"),
     ("export ", ("=",),
-     r"(?i:export)\s+(?!\w*(?i:id|sha|hash|commit|digest|image|tag|version|name|url|ref|path|release|build)=)\w+=\\?[\"']?((?=[^\s\"']{0,200}[a-z])(?=[^\s\"']{0,200}[A-Z])(?=[^\s\"']{0,200}\d)[\w+=-]{24,})(?![\w/+=-]|[.:]\S)"),
+     r"[eE](?i:xport)\s+(?!\w*(?i:id|sha|hash|commit|digest|image|tag|version|name|url|ref|path|release|build)=)\w+=\\?[\"']?((?=[^\s\"']{0,200}[a-z])(?=[^\s\"']{0,200}[A-Z])(?=[^\s\"']{0,200}\d)[\w+=-]{24,})(?![\w/+=-]|[.:]\S)"),
     ("key", ("_key=",),
      r"(?<![A-Za-z0-9_])[A-Z][A-Z0-9_]*(?<!CACHE)(?<!SORT)(?<!PARTITION)(?<!PRIMARY)(?<!FOREIGN)(?<!PUBLIC)(?<!GPG)(?<!INDEX)"
      r"(?<!GROUP)_KEY=\\?[\"']?(?!(?:[a-z]+[-_])+(?:[a-z]+|v?\d+)(?![^\s\"'\\;&|<>$]))((?=[^\s\"']{0,200}\d)[^\s\"'\\;&|<>$/~.][^\s\"'\\;&|<>$]{7,})"),
@@ -45,8 +46,8 @@ JUDGED: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("pass", ("htpasswd",), r"htpasswd\s+-(?=\w*b)(?=\w*n)\w+\s+\S+\s+" + _ITEM),
     ("pass", ("htpasswd",), r"htpasswd\s+-(?=\w*b)(?!\w*n)\w+\s+\S+\s+[^\s-]\S*\s+" + _ITEM),
     (" -", ("ldap",), r"ldap(?:search|modify|add|delete|whoami|passwd|modrdn)\b[^\n|;&]{0,400}?\s-w\s?" + _ITEM),
-    ("pass", ("machine",), r"\bmachine" + _SEP + r"[^\s\\]+" + _SEP + r"login" + _SEP + r"[^\s\\]+" + _SEP + r"password"
-     + _SEP + r"([^\s\"'\\]+)"),
+    ("pass", ("machine",), r"machine(?<!\wmachine)" + _SEP + r"[^\s\\]+" + _SEP + r"login" + _SEP + r"[^\s\\]+" + _SEP
+     + r"password" + _SEP + r"([^\s\"'\\]+)"),
     (":5432:", (), r"(?<![\w.:-])[\w.*-]+:5432:[A-Za-z*_][\w*-]*:[\w*.-]+:([^\s\"'\\]{3,})"),
     ("</", ("password>", "passwd>", "passphrase>", "secret>", "token>", "pwd>", "key>"),
      r"(?i)<([\w.:-]{0,60}(?:password|passwd|passphrase|secret|token|pwd|api-?_?key))(?:\s[^<>]{0,200})?>\s*([^<>\s]{3,200})\s*</"),

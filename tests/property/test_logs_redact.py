@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from projectmem_logs.redact import _LONG, Redactor, _behind, _clean, _long_runs
@@ -83,3 +85,16 @@ def test_what_is_looked_for_behind_gates_is_in_the_order_of_the_tables(gates: li
     """Those of the places first, each once."""
     rows = [(n, p, judged) for table, judged in ((PLACES, False), (JUDGED, True)) for g, n, p in table if g in gates]
     assert _behind(tuple(gates)) == rows == _behind(tuple(gates))
+
+
+@given(
+    st.lists(st.sampled_from(["export", "EXport", "machine", "amachine", "é", "_", " ", "\n", "-", "1", "x="]), max_size=8).map(
+        "".join
+    )
+)
+def test_patterns_that_begin_with_characters_find_what_a_look_around_does(text: str) -> None:
+    """At the beginning of a text and behind any character."""
+    patterns = [p for _, _, p in (*PLACES, *JUDGED) if "xport)" in p or "machine" in p]
+    assert sorted({p[:22] for p in patterns}) == [r"[eE](?i:xport)\s+(?!\w", r"machine(?<!\wmachine)("]
+    for ours, plain in ((r"[eE](?i:xport)\s+", r"(?i:export)\s+"), (r"machine(?<!\wmachine)", r"\bmachine")):
+        assert [m.span() for m in re.finditer(ours, text)] == [m.span() for m in re.finditer(plain, text)]

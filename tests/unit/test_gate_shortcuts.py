@@ -177,3 +177,12 @@ def test_roots_that_remember_name_files_as_others_do(monkeypatch: pytest.MonkeyP
         assert one.literal(path, cwd) == other.literal(path, cwd)
         assert one.seen_from(path, cwd) == other.seen_from(path, cwd)
     assert len(one._names) <= 20
+
+
+def test_lines_with_a_mark_are_those_of_a_split() -> None:
+    """In order, each once, wherever in them the marks stand and however many."""
+    chance = random.Random(13)
+    marks = ("not found", "o such file")
+    for _ in range(3_000):
+        text = "\n".join("".join(chance.choices([*marks, "", "a", "not", " found"], k=3)) for _ in range(chance.randrange(5)))
+        assert lines.lines_with(text, marks) == [line for line in text.split("\n") if any(mark in line for mark in marks)]
