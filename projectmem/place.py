@@ -132,7 +132,7 @@ def harness_marker(environ: Mapping[str, str] | None = None) -> str:
 
 def claude_config_dir(environ: Mapping[str, str] | None = None) -> str:
     """Claude Code's own folder: `CLAUDE_CONFIG_DIR`, else `~/.claude`."""
-    return os.path.abspath(os.path.expanduser(env("CLAUDE_CONFIG_DIR", "~/.claude", environ=environ)))
+    return config_dir("CLAUDE_CONFIG_DIR", "~/.claude", environ)
 
 
 def _search(start: str) -> Place | None:
@@ -218,6 +218,31 @@ def environment(changes: Mapping[str, str]) -> dict[str, str]:
     return {**os.environ, **changes}
 
 
+# What a harness puts in place of the part of its folder's path before the last name, or of all of it ("").
+_ELSEWHERE = {
+    "~/.gemini": ("GEMINI_CLI_HOME", ".gemini"),
+    "~/.factory": ("FACTORY_HOME_OVERRIDE", ".factory"),
+    "~/.config/opencode": ("XDG_CONFIG_HOME", "opencode"),
+    "~/.cline": ("CLINE_DIR", ""),
+}
+
+
 def config_dir(variable: str, default: str, environ: Mapping[str, str] | None = None) -> str:
-    """A harness's own folder: what the variable says, else `default` (which may begin with `~`)."""
-    return os.path.abspath(os.path.expanduser(env(variable, default, environ=environ)))
+    """A harness's own folder: what the variable says, else `default` (which may begin with `~`), or where the harness looks for
+    that by another variable."""
+    path = env(variable, environ=environ) if variable else ""
+    if not path and default in _ELSEWHERE:
+        instead, name = _ELSEWHERE[default]
+        above = env(instead, environ=environ)
+        path = os.path.join(above, name) if above else ""
+    return os.path.abspath(_from_home(path or default))
+
+
+def _from_home(path: str) -> str:
+    """The path with the person's home for `~`. A `HOME` that is empty or relative is none: nobody means `/.claude` by it."""
+    home = os.environ.get("HOME")
+    if path[:1] == "~" and path[1:2] in ("", "/") and os.name == "posix" and home is not None and not os.path.isabs(home):
+        import pwd
+
+        return pwd.getpwuid(os.getuid()).pw_dir + path[1:]
+    return os.path.expanduser(path)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from projectmem.place import Place
 from projectmem.serve import settings as resident
-from projectmem.setup import claude_settings, extensions, gitignore, hook_lists
+from projectmem.setup import claude_settings, extensions, gitignore, hook_lists, switches
 from projectmem.setup import plugin as plugins
 from projectmem.setup.command import is_ours
 from projectmem.setup.harnesses import CLAUDE, HARNESSES, HERE_ONLY, Harness
@@ -71,6 +71,8 @@ def settings(place: Place, start: str = "") -> Iterator[Check]:
         anywhere = anywhere or bool(held)
         for path in held:
             yield from _complete(name, harness, place, path)
+        for text in switches.off(name, harness, place) if held else ():
+            yield Check("settings", FAIL, text, "take that out of the file")
         at_once = [path for path in held if path not in registered_below(place)]  # those are read alone
         if len(at_once) > 1:
             what = f"every call of {harness.title} runs the hooks {len(at_once)} times: {', '.join(map(str, at_once))}"

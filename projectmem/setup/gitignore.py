@@ -10,6 +10,7 @@ from projectmem.place import Place
 
 PATTERN = "/.claude/settings.local.json"  # of Claude Code; the other harnesses' files have theirs
 COMMENT = "# projectmem: settings of this machine only"
+UNENDED = " (the line before had no end)"
 
 
 def exclude_file(place: Place) -> Path | None:
@@ -31,23 +32,39 @@ def exclude(place: Place, pattern: str = PATTERN) -> bool:
     path = exclude_file(place)
     if path is None:
         return False
-    text = path.read_text(encoding="utf-8", errors="surrogateescape") if path.exists() else ""
+    text = _text(path)
     if pattern in text.splitlines():
         return False
     path.parent.mkdir(exist_ok=True)
-    start = "" if not text or text.endswith("\n") else "\n"
-    with path.open("a", encoding="utf-8") as file:
-        file.write(f"{start}{COMMENT}\n{pattern}\n")
+    ended = not text or text.endswith("\n")
+    with path.open("ab") as file:
+        file.write(f"{COMMENT}\n{pattern}\n".encode() if ended else f"\n{COMMENT}{UNENDED}\n{pattern}\n".encode())
     return True
 
 
 def include(place: Place, pattern: str = PATTERN) -> bool:
-    """Take exactly those lines out again; returns whether there were any."""
+    """Take exactly those lines out again, with the line end that they wanted before them; returns whether there were any. A file
+    with nothing else in it goes."""
     path = exclude_file(place)
     if path is None or not path.exists():
         return False
-    text = path.read_text(encoding="utf-8", errors="surrogateescape")
-    if f"{COMMENT}\n{pattern}\n" not in text:
+    text = _text(path)
+    for comment, before in ((COMMENT, ""), (f"{COMMENT}{UNENDED}", "\n")):
+        head, found, rest = text.partition(f"{before}{comment}\n{pattern}\n")
+        if found:
+            break
+    else:
         return False
-    path.write_text(text.replace(f"{COMMENT}\n{pattern}\n", ""), encoding="utf-8", errors="surrogateescape")
+    if before and rest:  # another line has taken the place of ours
+        rest = f"\n{rest}"
+        if rest.startswith(f"\n{COMMENT}\n"):
+            rest = f"\n{COMMENT}{UNENDED}{rest[1 + len(COMMENT) :]}"
+    if head or rest:
+        path.write_bytes(f"{head}{rest}".encode("utf-8", "surrogateescape"))
+    else:
+        path.unlink()
     return True
+
+
+def _text(path: Path) -> str:
+    return path.read_bytes().decode("utf-8", "surrogateescape") if path.exists() else ""
