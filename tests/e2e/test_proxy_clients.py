@@ -79,19 +79,23 @@ def _kept(world: Any) -> dict[str, str]:
     """Put the server, behind the proxy, where this client looks for it; what its sessions need besides."""
     env = {"PROXIED_CALLS": str(world.folder / "calls.txt"), "PYTHONPATH": os.pathsep.join(sys.path)}
     entry: dict[str, Any] = {"command": sys.executable, "args": [str(SERVER)], "env": env}
-    place, more = KEPT.get(world.harness, ("servers.json", {}))
-    file = world.own / place
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps({"mcpServers": {"shop": {**entry, **more}}}))
-    assert wrapping.wrap(file) == ["shop"]
-    entry = json.loads(file.read_text())["mcpServers"]["shop"]
-    if world.harness == "opencode":
-        server = {"type": "local", "command": [entry["command"], *entry["args"]], "environment": env, "enabled": True}
-        (world.repo / "opencode.json").write_text(json.dumps({"mcp": {"shop": server}}))
     if world.harness == "codex":
         lines = [f"{key} = {json.dumps(entry[key])}" for key in ("command", "args")]
         variables = [f"{key} = {json.dumps(value)}" for key, value in env.items()]
-        return {"config": "\n".join(["[mcp_servers.shop]", *lines, "[mcp_servers.shop.env]", *variables, ""])}
+        file = world.folder / "config.toml"
+        file.write_text("\n".join(["[mcp_servers.shop] # mine", *lines, "[mcp_servers.shop.env]", *variables, ""]))
+        assert wrapping.wrap(file) == ["shop"]
+        return {"config": file.read_text()}
+    place, more = KEPT.get(world.harness, ("", {}))
+    file = world.own / place
+    servers: dict[str, Any] = {"mcpServers": {"shop": {**entry, **more}}}
+    if world.harness == "opencode":
+        file = world.repo / "opencode.json"
+        command = [entry["command"], *entry["args"]]
+        servers = {"mcp": {"shop": {"type": "local", "command": command, "environment": env, "enabled": True}}}
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(servers))
+    assert wrapping.wrap(file) == ["shop"]
     return {}
 
 
