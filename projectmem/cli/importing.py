@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from projectmem.place import Place
 
 NOT = {
-    "junit": "not a JUnit report (not XML with a testsuite)",
+    "junit": "not a JUnit report of tests that ran (not XML with a testsuite and its testcases)",
     "pytest": "not a whole pytest report (--report-log or --json-report)",
     "mini-swe-agent": "not a trajectory of mini-swe-agent (not JSON with messages)",
     "swe-agent": "not a trajectory of SWE-agent (not JSON with a trajectory)",

@@ -67,6 +67,18 @@ def test_a_junit_report_is_the_outcome_of_its_command(root: Path, tmp_path: Path
     assert [e["data"]["outcome"] for e in _events(root)] == ["failed", "ok"]
 
 
+@pytest.mark.parametrize("text", ["<testsuites/>", '<testsuites tests="0"><testsuite name="pytest" tests="0"/></testsuites>'])
+def test_a_report_of_no_test_is_no_success(root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str) -> None:
+    """A run that collected nothing would clear the failure on record."""
+    failed, empty = tmp_path / "a.xml", tmp_path / "b.xml"
+    failed.write_text(JUNIT)
+    empty.write_text(text)
+    assert _import(root, "junit", str(failed), "--command", "pytest -q") == 0
+    assert _import(root, "junit", str(empty), "--command", "pytest -q") == 3
+    assert "not a JUnit report of tests that ran" in capsys.readouterr().err
+    assert [e["data"]["outcome"] for e in _events(root)] == ["failed"]
+
+
 def test_a_trajectory_of_mini_swe_agent_is_its_commands(root: Path, tmp_path: Path) -> None:
     """One call for each command with its exit code; a message without a command is none."""
 
