@@ -82,6 +82,20 @@ def all_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers.Workers, "_begin", waits)
 
 
+@pytest.fixture
+def anew(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The calls that are drafted here although there are processes for it."""
+    found: list[str] = []
+    alone = workers.alone
+
+    def counted(drafts: Drafts, place: Place, call: dict[str, Any]) -> Any:
+        found.append(call["call"])
+        return alone(drafts, place, call)
+
+    monkeypatch.setattr(workers, "alone", counted)
+    return found
+
+
 def _told(place: Place) -> list[str]:
     rows = ([e["kind"], e["at"], e["actor"], e["data"]] for e in read_events(place.home))
     return [json.dumps(row, sort_keys=True).replace(place.root, "/r") for row in rows]
@@ -115,18 +129,10 @@ def test_several_processes_record_what_one_does(tmp_path: Path, monkeypatch: pyt
 
 
 @pytest.mark.usefixtures("all_there")
-def test_a_move_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_move_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, anew: list[str]) -> None:
     """No draft of a call behind it is made twice, however many are asked for."""
     monkeypatch.setattr(importing, "ALONE", 1)
     monkeypatch.setattr(sys.modules[__name__], "COMMANDS", [("cat b.py", 0, "x = 1"), ("ls", 0, "b.py")])
-    anew: list[Any] = []
-    checked = workers.alone
-
-    def counted(*given: Any) -> Any:
-        anew.append(given[2]["call"])
-        return checked(*given)
-
-    monkeypatch.setattr(workers, "alone", counted)
 
     def moves(place: Place) -> Iterator[dict[str, Any]]:
         for call in _calls(place, 5):
@@ -145,7 +151,7 @@ def test_a_move_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.usefixtures("all_there")
 @pytest.mark.parametrize(("mended", "before"), [(False, False), (True, False), (False, True)])
 def test_only_a_failure_that_stands_makes_a_draft_anew(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mended: bool, before: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, anew: list[str], mended: bool, before: bool
 ) -> None:
     """What was mended hides nothing; what was on record before the import counts too."""
     from projectmem.hook.payload import OUTCOME_OPEN, exited
@@ -159,14 +165,6 @@ def test_only_a_failure_that_stands_makes_a_draft_anew(
 
     told = [call(0, "./sync.sh", 1, LOST), *([call(1, "./sync.sh", 0, "done")] if mended else [])]
     shown = [call(n, "./sync.sh | tail -3", 0, LOST) for n in range(2, 5)]
-    anew: list[str] = []
-    real = workers.alone
-
-    def counted(*given: Any) -> Any:
-        anew.append(given[2]["call"])
-        return real(*given)
-
-    monkeypatch.setattr(workers, "alone", counted)
     monkeypatch.setattr(importing, "ALONE", 1)
     monkeypatch.setattr(workers, "processors", lambda: 2)
     for calls in [told, shown] if before else [told + shown]:
