@@ -4,7 +4,8 @@ A model belongs to one vector space (embedder and revision; "lexical" where no c
 over `evidence` features, fitted on labelled queries (`projectmem calibrate`). Its score is in thousandths of a logit: 0
 means even odds.
 The floor is absolute. It sinks a little with the store, because a document stands out less among many and its words are less
-rare, near misses like answers; and it does not sink, or rises, where unrelated questions come nearer in this very store.
+rare, near misses like answers; and it does not sink, or rises, where unrelated questions come nearer in this very store than
+stores differ anyway.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ SCHEMA = 3  # of features and scores: a difference means that models are refused
 BASE_COUNT = 300
 BACKGROUND_PERCENT = 75  # of the background questions' best scores, this percentile stands for the store
 RISE_MAX = 4_000  # thousandths of a logit that a store may raise its floor by
-SINK_MAX = 600  # and lower it by: no more than was measured with a tenfold to spare
+SINK_MAX = 700  # and lower it by: little more than was measured
+STORES_DIFFER = 1_000  # by so much the background of stores of one size differs: labelled ones have -3459 to -2497
 
 
 class Model(Value):
@@ -33,7 +35,7 @@ class Model(Value):
     floors      kind of query (`structure.KINDS`) -> score that must be reached in a store of BASE_COUNT documents
     background  score that the background questions reach in the store it was fitted on (their BACKGROUND_PERCENT percentile)
     per_tenfold change of the floor with each tenfold beyond BASE_COUNT, measured on growing stores, thousandths of a logit;
-                the store's own background holds it up, or raises it further
+                the store's own background, where it is far above this one, holds it up or raises it
     fitted      what it was fitted on and how well it did, for people
     """
 
@@ -64,7 +66,7 @@ class Model(Value):
         """
         rise = self.per_tenfold * tenfolds_percent(documents) // 100
         if background is not None:
-            rise = max(rise, background - self.background)
+            rise = max(rise, background - self.background - STORES_DIFFER)
         return self.floors[kind] + max(-SINK_MAX, min(RISE_MAX, rise))
 
     @classmethod

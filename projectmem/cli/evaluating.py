@@ -114,7 +114,7 @@ def eval_recall(
             given = Calibration(calibrations.shipped()).model(space) if as_shipped else None
             reports[space] = measure.report(sets, embedder, space, target, given, by_set)
             if grow:
-                growths[space] = _grown(sets, embedder, space, grow, filler)
+                growths[space] = _grown(sets, embedder, space, grow, filler, target, by_set)
     if as_json:
         common.emit({"reports": reports, "growth": growths})
         return
@@ -129,8 +129,15 @@ def eval_recall(
 
 
 def _grown(
-    sets: list[Labelled], embedder: Space | None, space: str, grow: str, filler: list[Path] | None
+    sets: list[Labelled],
+    embedder: Space | None,
+    space: str,
+    grow: str,
+    filler: list[Path] | None,
+    target: int | None,
+    by_set: bool,
 ) -> list[dict[str, Any]]:
+    """The growth of the last store by the shipped model; by set, of every store by models of the others."""
     from projectmem_projections import calibrations
 
     from projectmem.errors import BadInputError
@@ -142,8 +149,10 @@ def _grown(
     except ValueError:
         raise BadInputError(f"`{grow}` is not a list of sizes like 300,3000,10000") from None
     documents = filling.recorded(filler, sizes[-1]) if filler else filling.made_up(sizes[-1])
-    one = labelled.together(sets)[-1]
-    return measure.growth(one, embedder, calibrations.shipped()[space], documents, sizes)
+    sets = labelled.together(sets)
+    if by_set:
+        return measure.growth(sets, embedder, measure.left_out(sets, embedder, space, target), documents, sizes)
+    return measure.growth(sets[-1:], embedder, {sets[-1].name: calibrations.shipped()[space]}, documents, sizes)
 
 
 def calibrate(files: Files = None, target: Target = None, root: Root = "", as_json: Json = False) -> None:

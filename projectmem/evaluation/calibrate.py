@@ -37,9 +37,9 @@ PLAIN = ("none_near", "none_far")  # strata that were not written against one do
 TARGETS, TARGET_ELSE = {embed.MODEL: 20, LEXICAL: 20}, 25
 KEPT_PERCENT = 97  # a kind's own floor may go up as long as it keeps so many of its right answers
 NOTHING = -10_000  # score of a question that nothing came near
-# Of the floor, in thousandths of a logit. Left-out stores grown to 29,900 documents keep their share of false answers at a change
-# of -225 (table) to -320 (MiniLM, words) a tenfold; this is the careful side of it.
-PER_TENFOLD = -200
+# Of the floor, in thousandths of a logit. In left-out stores that grow to 29,900 documents, 2 % of what nothing answers pass at a
+# change of -226 a tenfold (table), -321 (MiniLM) and -321 (words); these are the careful side of it.
+PER_TENFOLD, PER_TENFOLD_ELSE = {embed.MODEL: -200}, -280
 
 
 class Top:
@@ -122,9 +122,10 @@ def fit_tops(found: Sequence[Top], vectors: bool, space: str, target: int | None
     coefficients, bias = fitted(rows, right, weights)
     scores = [round(1000 * float(s)) if t.features else NOTHING for s, t in zip(held, found, strict=True)]
     weighed = {name: round(1000 * float(c)) for name, c in zip(names, coefficients, strict=True)}
-    allowed = TARGETS.get(space.split("/")[0], TARGET_ELSE) if target is None else target
+    name = space.split("/")[0]
+    allowed = TARGETS.get(name, TARGET_ELSE) if target is None else target
     put = floors(*decided(found, scores), allowed)
-    return Model(space, weighed, round(1000 * bias), put, 0, PER_TENFOLD, note), scores
+    return Model(space, weighed, round(1000 * bias), put, 0, PER_TENFOLD.get(name, PER_TENFOLD_ELSE), note), scores
 
 
 def fitted(rows: fitting.Array, right: fitting.Array, weights: fitting.Array) -> tuple[fitting.Array, float]:

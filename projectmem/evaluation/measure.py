@@ -6,10 +6,10 @@ Or, for files that nothing was ever fitted to, by the shipped model as it is.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from projectmem_projections import background, structure
+from projectmem_projections import background, lexical, structure
 from projectmem_projections.calibration import Calibration, Model
 
 from projectmem import controller, render
@@ -195,28 +195,61 @@ def report(
     return {**out, ALL: {m: score(found[m], m) for m in METHODS}} if by_set else out
 
 
-def growth(
-    one: Labelled, embedder: Space | None, model: Model, filler: Sequence[tuple[str, str]], sizes: Sequence[int]
-) -> list[dict[str, object]]:
-    """The same questions in a store that grows: `sizes` are numbers of documents, the set's own included.
+def left_out(sets: Sequence[Labelled], embedder: Space | None, space: str, target: int | None) -> dict[str, Model]:
+    """Set -> the model that was fitted without any question of its store, with the background of the last of the others."""
+    asked = collect(sets, embedder, learn=True)
+    by_set = {a.set: model for a, model in zip(asked, models(asked, embedder is not None, space, target, True), strict=True)}
+    for name, model in by_set.items():
+        with labelled.searching([one for one in sets if one.name != name][-1].documents, embedder) as search:
+            model.background = background.score(search.nearest, model)
+    return by_set
 
-    Each store measures its own background, as a generation does when it is built, and the floor rises with it. `false` are the
-    unanswerable questions that were shown something, `sure` those of them that were shown a document of the set: another one
-    was not labelled and may be a right answer.
+
+def growth(
+    sets: Sequence[Labelled],
+    embedder: Space | None,
+    by_set: Mapping[str, Model],
+    filler: Sequence[tuple[str, str]],
+    sizes: Sequence[int],
+) -> list[dict[str, object]]:
+    """Each set's questions in its store as that grows: `sizes` are numbers of documents, the set's own included.
+
+    by_set  the model that decides each set's questions;  filler: (id, text) of what is added
+    Each store measures its own background, as a generation does when it is built, and the floor goes by it. One row a size and
+    set, and of several sets together, ALL. `false` are the unanswerable questions that were shown something, `sure` those of them
+    that were shown a document of the set, `again` those that were shown another one that has every word of the question: what is
+    added was not labelled and may be a right answer.
     """
     out: list[dict[str, object]] = []
-    own = {id_ for id_, _ in one.documents}
+    sets = [one for one in sets if one.queries]
+    words = {id_: frozenset(lexical.tokens(text)) for id_, text in filler}
+    own = {id_ for one in sets for id_, _ in one.documents}
     for size in sizes:
-        more = filler[: max(0, size - len(one.documents))]
-        asked = collect([one], embedder, more, model)
-        rise = asked[0].background
-        if not more:
-            for a in asked:  # as in a store of the size that was fitted on, which measures none
-                a.background = None
-        found = outcomes(asked, [model] * len(asked))
-        figures = score(found["controller"], "controller")
-        plain = score(found["top_k"], "top_k")
-        none = [o.shown[:1] for o in found["controller"] if not o.query.relevant]
-        counted = {"false": share(sum(map(bool, none)), len(none)), "sure": share(sum(s[0] in own for s in none if s), len(none))}
-        out.append({"documents": asked[0].documents, "background": rise, "controller": figures, "top_k": plain, **counted})
+        together: dict[str, list[Outcome]] = {method: [] for method in METHODS}
+        for one in sets:
+            more = filler[: max(0, size - len(one.documents))]
+            asked = collect([one], embedder, more, by_set[one.name])
+            rise = asked[0].background
+            if not more:
+                for a in asked:  # as in a store of the size that was fitted on, which measures none
+                    a.background = None
+            found = outcomes(asked, [by_set[one.name]] * len(asked))
+            out.append({"set": one.name, "documents": asked[0].documents, "background": rise, **_grown(found, own, words)})
+            for method in METHODS:
+                together[method] += found[method]
+        if len(sets) > 1:
+            out.append({"set": ALL, "documents": size, "background": None, **_grown(together, own, words)})
     return out
+
+
+def _grown(found: Mapping[str, list[Outcome]], own: set[str], words: Mapping[str, frozenset[str]]) -> dict[str, object]:
+    none = [(o.query, o.shown[0]) for o in found["controller"] if not o.query.relevant and o.shown]
+    of = sum(not o.query.relevant for o in found["controller"])
+    again = sum(id_ not in own and frozenset(lexical.tokens(query.text)) <= words[id_] for query, id_ in none)
+    return {
+        "controller": score(found["controller"], "controller"),
+        "top_k": score(found["top_k"], "top_k"),
+        "false": share(len(none), of),
+        "sure": share(sum(id_ in own for _, id_ in none), of),
+        "again": share(again, of),
+    }

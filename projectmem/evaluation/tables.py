@@ -74,14 +74,14 @@ def _head(*names: str) -> list[str]:
 
 
 def growths(found: dict[str, list[dict[str, Any]]]) -> list[str]:
-    """One row per space and size of the store."""
-    rows = _head("space", "documents", "right", "wrong", *STRATA, "false", "surely", "top-k right")
+    """One row per space, store and size of the store."""
+    rows = _head("space", "questions of", "documents", "right", "wrong", "false [95 %]", "surely", "said again", "top-k right")
     for space, sizes in found.items():
         for one in sizes:
             f = one["controller"]
-            cells = [space, f"{one['documents']:,}", share(f["right"], interval=True), share(f["wrong"])]
-            cells += [count(f["injected"].get(s)) for s in STRATA]
-            cells += [share(one["false"], interval=True), count(one["sure"]), share(one["top_k"]["right"])]
+            cells = [space, one["set"], f"{one['documents']:,}", share(f["right"], interval=True), share(f["wrong"])]
+            cells += [f"{count(one['false'])} = {share(one['false'], interval=True)}", count(one["sure"]), count(one["again"])]
+            cells += [share(one["top_k"]["right"])]
             rows.append("| " + " | ".join(cells) + " |")
     return rows
 

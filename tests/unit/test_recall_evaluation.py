@@ -236,11 +236,32 @@ def test_the_controller_beats_its_baselines_and_every_figure_has_an_interval(sma
 
 
 def test_false_injection_does_not_rise_as_the_store_grows(small: labelled.Labelled) -> None:
-    found = measure.growth(small, None, calibrations.shipped()[LEXICAL], filler.made_up(3_000), [102, 1_000, 3_000])
+    found = measure.growth(
+        [small], None, {small.name: calibrations.shipped()[LEXICAL]}, filler.made_up(3_000), [102, 1_000, 3_000]
+    )
     assert [one["documents"] for one in found] == [102, 1_000, 3_000]
     injected = [sum(f["hits"] for f in one["controller"]["injected"].values()) for one in found]  # type: ignore[index]
     assert injected[0] >= injected[1] >= injected[2]
     assert found[2]["controller"]["right"]["share"] > 0.4  # type: ignore[index]
+
+
+def test_growth_by_set_counts_what_was_added_and_says_the_question_again(small: labelled.Labelled) -> None:
+    half = labelled.Labelled("other", small.documents, small.queries[::2])
+    rest = labelled.Labelled("small", small.documents, small.queries[1::2])
+    by_set = measure.left_out([half, rest], None, LEXICAL, 20)
+    assert by_set.keys() == {"other", "small"} and by_set["other"] != by_set["small"]
+    assert all(model.background < -1_000 for model in by_set.values())
+    repeated = labelled.Query("q", "protoc-gen-rs: no plugin of that name", "none_close", "q", frozenset())
+    half.queries.append(repeated)
+    added = [("z", f"{repeated.text} - fixed by installing it"), *filler.made_up(300)]
+    found = measure.growth([half, rest], None, by_set, added, [102, 400])
+    assert [(one["set"], one["documents"]) for one in found] == [
+        ("other", 102), ("small", 102), ("all", 102), ("other", 400), ("small", 400), ("all", 400),
+    ]  # fmt: skip
+    before, after = found[0], found[3]
+    assert before["again"]["hits"] == 0 < after["again"]["hits"] == after["false"]["hits"] - after["sure"]["hits"]  # type: ignore[index]
+    assert found[5]["false"]["of"] == found[3]["false"]["of"] + found[4]["false"]["of"]  # type: ignore[index]
+    assert len(tables.growths({"lexical": found})) == 2 + 6
 
 
 def test_an_audit_asks_growing_snapshots_and_another_order_changes_nothing(small: labelled.Labelled) -> None:

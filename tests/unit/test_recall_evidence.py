@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from projectmem_projections import calibrations, embed, evidence, lexical, minilm, nearness, structure
 from projectmem_projections.alignment import Words, compare
-from projectmem_projections.calibration import BASE_COUNT, LEXICAL, RISE_MAX, SINK_MAX, Calibration, Model
+from projectmem_projections.calibration import BASE_COUNT, LEXICAL, RISE_MAX, SINK_MAX, STORES_DIFFER, Calibration, Model
 from projectmem_projections.evidence import lasting
 from projectmem_projections.searching import space_of
 from projectmem_projections.suspicion import instructs
@@ -269,8 +269,8 @@ def test_the_floor_sinks_a_little_with_the_store_unless_unrelated_questions_come
         -300,
     ]
     assert sinking.floor("prose", BASE_COUNT * 10, background=-5_000) == -100  # however far off they stay
-    assert sinking.floor("prose", BASE_COUNT * 10, background=-850) == 50  # held up
-    assert sinking.floor("prose", BASE_COUNT * 10, background=400) == 1_300  # raised
+    assert sinking.floor("prose", BASE_COUNT * 10, background=-800 + STORES_DIFFER - 50) == 50  # held up
+    assert sinking.floor("prose", BASE_COUNT * 10, background=-800 + STORES_DIFFER + 300) == 400  # raised
     assert sinking.floor("prose", BASE_COUNT * 10**9) == 100 - SINK_MAX
     assert all(m.per_tenfold < 0 for m in calibrations.shipped().values())
 
@@ -279,9 +279,9 @@ def test_a_score_is_a_weighted_sum_and_the_floor_goes_with_the_store() -> None:
     assert model().score({"cover": UNIT // 2}) == 500
     assert model().floor("prose", BASE_COUNT) == 100
     assert model().floor("prose", BASE_COUNT * 10) == 600
-    assert model().floor("prose", 300, background=-700) == 200
+    assert model().floor("prose", 300, background=-700 + STORES_DIFFER) == 200
     assert model().floor("prose", 3_000, background=-700) == 600
-    assert model().floor("prose", 3_000, background=400) == 1_300
+    assert model().floor("prose", 3_000, background=400 + STORES_DIFFER) == 1_300
     assert model().floor("prose", 5, background=-5_000) == 100
     assert model().floor("prose", 5, background=50_000) == 100 + RISE_MAX
 
