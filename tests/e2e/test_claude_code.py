@@ -187,3 +187,21 @@ def test_a_package_that_is_gone_lets_every_call_run_and_says_so_once(world: Any,
     requests = world.session({"tool": "Bash", "args": {"command": "echo alive", "description": "d"}})
     assert "alive" in _after(requests, 1)
     assert "hook error" not in _after(requests, 1)
+
+
+def test_what_the_client_refuses_by_its_own_rules_is_neither_a_success_nor_a_change(world: Any) -> None:
+    """A write in plan mode and a command outside the working folders come with words alone; the failure stays as it was."""
+    _shop(world)
+    _setup(world)
+    world.session(BUILD)
+    note = {"file_path": str(world.repo / "src.js"), "content": "let x"}
+    outside = {"command": f"touch {world.folder}/outside.txt", "description": "x"}
+    read = world.session({"tool": "Write", "args": note}, allow="Read", argv=["--permission-mode", "plan"])
+    assert "in plan mode" in _after(read, 1)
+    read = world.session({"tool": "Bash", "args": outside}, allow="Read", argv=["--permission-mode", "acceptEdits"])
+    assert "needs approval" in _after(read, 1)
+    assert not (world.repo / "src.js").exists()
+    outcomes = [event["data"]["outcome"] for event in world.events("action.finished")]
+    assert outcomes == ["failed", "rejected", "rejected"]
+    world.session(BUILD)
+    assert world.events("action.proposed")[-1]["data"]["decision"]["verdict"] in ("warn", "ask")
