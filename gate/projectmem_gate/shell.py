@@ -28,6 +28,7 @@ MAX_DEPTH = 8
 
 _OPERATORS = frozenset(("&&", "||", ";", "|", "|&", "&", "\n", ";;", ";&", ";;&"))
 _GROUPS = frozenset(("list", "pipeline", "redirected_statement", "program"))
+_GROUPED = frozenset(("subshell", "compound_statement"))
 _CHOICES = ("while_statement", "for_statement", "c_style_for_statement", "if_statement", "case_statement")
 _CONDITIONS = ("if_statement", "while_statement", "elif_clause")
 _HAS_BODY = ("for_statement", "c_style_for_statement", "function_definition")
@@ -168,7 +169,8 @@ class Walk:
                 self._stage(stages[0][0], stages[0][1], reader, scope, NONE, [])
             return
         peek = Reader(reader.source, lambda name: None, lambda node, quoted: COMMAND + END, reader.bodies)
-        read = [self._words(n, peek)[1] if n is not None and n.type == "command" else [] for n, _ in stages]
+        read: list[list[str]] = [[]]  # the first of them is no filter, whatever it is
+        read += [self._words(n, peek)[1] if n is not None and n.type == "command" else [] for n, _ in stages[1:]]
         last = len(stages) - 1
         writes: Writes = []
         while last > 0 and is_filter(read[last]):
@@ -268,12 +270,14 @@ class Walk:
         env: dict[str, str] = {}
         argv: list[str] = []
         if kind == "command":
-            for child in node.children:  # `time ( ... )` and `time { ...; }`
-                if child.type in ("subshell", "compound_statement"):
+            kinds = [child.type for child in node.children]
+            for kind, child in zip(kinds, node.children, strict=True) if not _GROUPED.isdisjoint(kinds) else ():
+                if kind in _GROUPED:  # `time ( ... )` and `time { ...; }`
                     self._stage(child, outer, reader, scope, stdin, writes)
                     return
             env, argv = self._words(node, reader)
-            outer = [c for c in node.children if c.type in REDIRECTS] + outer
+            if not REDIRECTS.isdisjoint(kinds):
+                outer = [c for c in node.children if c.type in REDIRECTS] + outer
         elif kind == "test_command":
             argv = ["test", " ".join(reader.text(node).split())]
         elif kind in ("declaration_command", "unset_command"):
