@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from projectmem_gate.model import Action, Part, Session
     from projectmem_gate.policy import Policy
 
-ENGINE = "9"  # changes whenever equal inputs may give another decision
+ENGINE = "10"  # changes whenever equal inputs may give another decision
 FUTURE_US = history.AHEAD_US  # a record dated further ahead than this may warn at most
 REPEAT_US = 2_000_000  # a repeat this long after an ask is meant, where batches cannot be told apart
 HARNESS_MS = 120_000  # what a harness gives a command that asks for no other limit (Claude Code's)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from projectmem_gate.history import KEEP
 from projectmem_gate.spans import ago, count, within
 
 TYPE_CHECKING = False
@@ -80,7 +81,8 @@ def _recorded(
     if record.fix:
         return _unmended(finding, record, now, room)
     action, signature, remedied, actor = room
-    times = f", {count(finding.identical, 'time')} in a row" if finding.identical > 1 else ""
+    more = " or more" * (finding.identical >= KEEP)  # that many outcomes are kept of an action
+    times = f", {count(finding.identical, 'time')}{more} in a row" if finding.identical > 1 else ""
     code = [f"exit {record.exit}" if record.exit else "exit 0 hides it"] if record.exit is not None else []
     silent = record.sig == f"{record.cls} without output"  # the signature of what printed nothing
     code += [record.cls] if record.cls != "unknown" or not code else []
