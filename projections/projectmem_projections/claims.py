@@ -37,17 +37,20 @@ def claim(snapshot: str, session: str, names: Iterable[str], now: int, wait_ms: 
 
     Raises SnapshotBusy where others held the file for `wait_ms`, ProjectionError where it cannot be written.
     """
-    path, fd = path_of(snapshot), -1
+    path, fd, held = path_of(snapshot), -1, False
     try:
         fd = os.open(path, FLAGS, 0o600)
-        if not files.grip(fd, wait_ms):
+        held = files.grip(fd, wait_ms)
+        if not held:
             raise SnapshotBusy(f"the claims in {path} are locked by another process: try again")
         return [name for name in names if _put(fd, session, name, now)]
     except OSError as error:
         raise ProjectionError(f"the claims in {path} cannot be used: {error.strerror or error}") from error
     finally:
-        if fd >= 0:
+        if held:
             files.unlock(fd)
+        elif fd >= 0:
+            os.close(fd)  # Windows complains where what is not locked is unlocked
 
 
 def _put(fd: int, session: str, name: str, now: int) -> bool:
@@ -60,7 +63,7 @@ def _put(fd: int, session: str, name: str, now: int) -> bool:
     marks = [found[at : at + HASH] for at in range(0, SLOT * WAYS, SLOT)]
     if mark in marks:
         slot = marks.index(mark)
-        if now and times[slot] >= now - CLAIM_US:
+        if now and abs(now - times[slot]) <= CLAIM_US:  # one that is further ahead was made before a clock was set back
             return False
     elif now:
         slot = times.index(min(times))
