@@ -182,9 +182,12 @@ def head_and_tail(text: str) -> str:
 
 
 def read_tail(path: str, limit: int = MAX_TAIL) -> str:
-    """The end of a text file, "" where it cannot be read. At most `limit` bytes."""
+    """The end of a text file, "" where it cannot be read or is a pipe. At most `limit` bytes."""
+    import os
+
+    flag = getattr(os, "O_NONBLOCK", 0)
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | flag)) as file:
             size = file.seek(0, 2)
             file.seek(max(0, size - limit))
             return file.read(limit).decode("utf-8", "replace")

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
+import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from projectmem.hook import codex, copilot, cursor, gemini, qwen
+from projectmem.hook.payload import read_tail
+from tests.patience import PATIENCE
 
 CURSOR = {"conversation_id": "s", "cwd": "/w", "tool_name": "Shell", "tool_input": {"command": "make"}, "tool_use_id": "c"}
 BASE = {"session_id": "s", "cwd": "/w", "transcript_path": ""}
@@ -84,3 +89,16 @@ def test_codex_s_command_in_fields_has_its_exit_code_there() -> None:
         assert (call["exit_code"], call["is_error"], call["output"]) == (2, True, "no")
     server = {"content": [{"type": "text", "text": "t"}], "isError": False, "exit_code": 2}
     assert _last(codex.parse("PostToolUse", {**raw, "tool_response": server}))["exit_code"] is None
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_a_transcript_that_is_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    """The hook would be ended by its timeout and the call go unlearned."""
+    pipe, file, read = tmp_path / "pipe", tmp_path / "file", []
+    os.mkfifo(pipe)
+    file.write_text("0123456789")
+    reading = threading.Thread(target=lambda: read.append(read_tail(str(pipe))), daemon=True)
+    reading.start()
+    reading.join(PATIENCE / 20)
+    assert read == [""]
+    assert (read_tail(str(file), 4), read_tail(str(tmp_path)), read_tail(str(tmp_path / "none"))) == ("6789", "", "")
