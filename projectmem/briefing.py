@@ -20,6 +20,7 @@ from projectmem_projections.generations import Summaries
 
 from projectmem import render, units
 from projectmem.errors import BadInputError, NotFoundError
+from projectmem.lookup import refuse_waiting
 from projectmem.summary import BUDGET_TOKENS, EACH_MAX, REMEDY_MAX, ROOM, TEXT_MAX, compose, line, once
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def about(
             start, end = _span(what, now)
             written = _written(place, now, lambda d: start <= d.at <= end)
             return {**_period(s, start, end, now, verdict, times), **written}, PERIOD_SECTIONS
-        issue = _issue_id(s, what)
+        issue = _issue_id(place, s, what)
         if issue:
             return _issue(s, issue, now), ISSUE_SECTIONS
         path = _relative(place, what)
@@ -107,7 +108,7 @@ def _span(what: str, now: int) -> tuple[int, int]:
     return start, end
 
 
-def _issue_id(s: Summaries, what: str) -> str:
+def _issue_id(place: Place, s: Summaries, what: str) -> str:
     """The issue that is meant, "" where the text can only be a path. Raises NotFoundError for an id that is unknown."""
     if not re.fullmatch(r"[0-9a-fA-F-]{6,36}", what):
         return ""
@@ -121,6 +122,7 @@ def _issue_id(s: Summaries, what: str) -> str:
         return str(found[0]["issue"])
     if found:
         raise BadInputError(f"`{what}` names {render.count(len(found), 'issue')}: give more of the id")
+    refuse_waiting(place, part)
     raise NotFoundError(f"no issue is called `{what}`: `projectmem sql 'FROM issues'` lists them")
 
 

@@ -37,6 +37,7 @@ def find_one(place: Place, wanted: str, only: Callable[[Event], bool] | None = N
         raise BadInputError(f"`{shown}` is not an id: give at least {SHORTEST} characters of one, as `projectmem log` shows it")
     found = _meant(_scan(place, text, only))
     if not found:
+        refuse_waiting(place, text)
         raise NotFoundError(f"no {what} with id `{text}` in {place.home}: see `projectmem failures --all` or `projectmem log`")
     if len(found) > 1:
         ids = ", ".join(str(event["id"]) for event in found[:LISTED])
@@ -44,6 +45,17 @@ def find_one(place: Place, wanted: str, only: Callable[[Event], bool] | None = N
             f"`{text}` names {len(found)} events: give more of it. They are {ids}{' ...' if len(found) > LISTED else ''}"
         )
     return found[0]
+
+
+def refuse_waiting(place: Place, text: str) -> None:
+    """Raise NotFoundError where what `text` names (an event or an issue) was recorded and only waits for the log's lock."""
+    from projectmem_logs.spool import drafts
+
+    for draft in drafts(place.home):
+        if any(id.startswith(text) or id.endswith(text) for id in (draft["id"], str(data_of(draft).get("issue") or "")) if id):
+            raise NotFoundError(
+                f"`{text}` is recorded and waits until the log is free, which another process has locked: ask again in a moment"
+            )
 
 
 def _meant(found: list[Event]) -> list[Event]:

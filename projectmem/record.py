@@ -178,10 +178,13 @@ def keys_of(failure: Event) -> list[str]:
 
 
 def find_issue(place: Place, wanted: str) -> str:
-    """The id of the issue that `wanted` names (its id, the beginning of it, or the id of the event that opened it)."""
+    """The id of the issue that `wanted` names (its id, the beginning of it, or the id of the event that opened it); also of one
+    that waits for the log's lock: what is recorded about it comes in behind it."""
+    from projectmem_logs.spool import drafts
+
     text = wanted.strip().lower()
     found = {}
-    for event in lines_with(place.home, '"kind":"issue.opened"'):
+    for event in (*drafts(place.home), *lines_with(place.home, '"kind":"issue.opened"')):  # what waits may be in the log by now
         data = data_of(event)
         if event["kind"] == "issue.opened" and (str(data.get("issue", "")).startswith(text) or event["id"] == text):
             found[str(data["issue"])] = str(data.get("title", ""))

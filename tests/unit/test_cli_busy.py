@@ -4,6 +4,7 @@ error. Time is played: no test waits."""
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -18,11 +19,13 @@ from projectmem_logs.store import LogStore
 
 from projectmem import place, undecided
 from projectmem.cli import app
+from projectmem.errors import NotFoundError
 from projectmem.hook import draining
 from projectmem.hook.payload import call_of
 from projectmem.importers import backfill as importing
 from projectmem.importers import written
 from projectmem.importers.reading import ended, payload_of
+from projectmem.mcp_tools import Tools
 from projectmem.record import record
 
 NOW = 1_796_100_000_000_000
@@ -99,6 +102,26 @@ def test_what_is_recorded_while_the_log_is_locked_is_kept_and_written_once(
     busy.free()
     assert app.run(["record", "note", "tests need a database"]) == 0
     assert busy.kinds() == ["feedback.given", "issue.opened", "note.recorded", "note.recorded"]
+
+
+def test_an_issue_that_waits_is_known_to_those_who_ask_for_it(busy: Busy, root: Path) -> None:
+    """Over MCP: what is recorded about it comes in behind it, and whoever asks for it hears that it waits."""
+    found = place.locate(str(root))
+    assert found is not None
+    tools = Tools(found, clock=lambda: NOW, nonce=lambda: "n")
+    tools.record("note", "the port is 5000")
+    busy.lock()
+    issue = re.findall(r"issue ([0-9a-f]{10}) is kept", tools.record("issue", "deploys hang"))[0]
+    assert "is kept" in tools.record("attempt", "restarted it", issue=issue[:6])
+    for ask in (tools.explain, tools.summary, lambda name: tools.dispute(name, "no")):
+        with pytest.raises(NotFoundError, match="waits until the log is free"):
+            ask(issue)
+        with pytest.raises(NotFoundError, match="no "):
+            ask("abcdef0123")
+    assert busy.kinds() == ["attempt.recorded", "issue.opened", "note.recorded"]
+    opened, tried = list(read_events(str(busy.home)))[1:]
+    assert opened["data"]["issue"] == tried["data"]["issue"] == issue
+    assert "deploys hang" in tools.summary(issue)
 
 
 def test_whatever_a_person_decides_is_kept_too(busy: Busy, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
