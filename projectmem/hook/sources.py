@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     Entry = tuple[str, int, int, int, bytes]  # path, mode, mtime in ns, size (32 bits), object
 
+SECOND_NS, COARSE_NS = 1_000_000_000, 2_000_000_000  # FAT keeps every other second
 FILES_MAX = 2_000
 INDEX_BYTES_MAX = 1 << 20
 NEW_MAX = 64  # new files of one folder that are looked at
@@ -32,8 +33,28 @@ _REFS_MAX = 256
 def newer(root: str, git_dir: str, common_dir: str, at: int, *, dirty: bool = False) -> tuple[str, list[str]]:
     """(same | changed | unknown, root-relative files written, made or removed since `at`), `at` in microseconds of this
     machine's clock. Outside git every file below the root is looked at, but what tools put down. `dirty`: of the files that
-    git knows only those which are not as it put them there (a work tree may be younger than `at`)."""
-    since = at * 1000
+    git knows only those which are not as it put them there (a work tree may be younger than `at`). Where the disk's times are
+    whole seconds a file that was written shortly before `at` may also have been written after it: `unknown` then."""
+    found = _newer(root, git_dir, common_dir, at * 1000, dirty)
+    if found[0] == "same" and _is_coarse(root, git_dir):
+        found = _newer(root, git_dir, common_dir, at * 1000 - COARSE_NS, dirty)
+        return ("same" if found[0] == "same" else "unknown"), []
+    return found
+
+
+def _is_coarse(root: str, git_dir: str) -> bool:
+    """Whether the disk keeps whole seconds alone, as every time of these says; by chance they all do once in millions."""
+    for path in (root, git_dir, f"{git_dir}/index") if git_dir else (root, os.path.dirname(root)):
+        try:
+            stat = os.stat(path)
+        except OSError:
+            return False
+        if stat.st_mtime_ns % SECOND_NS or stat.st_ctime_ns % SECOND_NS:
+            return False
+    return True
+
+
+def _newer(root: str, git_dir: str, common_dir: str, since: int, dirty: bool) -> tuple[str, list[str]]:
     if not git_dir:
         return _walked(root, since)
     entries = index(git_dir)

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -238,3 +239,62 @@ def test_another_worktree_is_looked_at_too(tree: Path) -> None:
     (other / "src/app.py").write_text("x = 1\n")
     found = _disk(other).compare(recorded)
     assert (found["here"], found["files"], found["changed_files"]) == ("elsewhere", "changed", ["src/app.py"])
+
+
+class Listing(list[SimpleNamespace]):
+    """Like what `os.scandir` gives: also for `with`."""
+
+    def __enter__(self) -> Listing:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+
+class CoarseDisk:
+    """`os` on a disk that keeps every other second, as FAT does."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(os, name)
+
+    def _cut(self, status: os.stat_result) -> SimpleNamespace:
+        at = status.st_mtime_ns - status.st_mtime_ns % sources.COARSE_NS
+        return SimpleNamespace(st_mode=status.st_mode, st_size=status.st_size, st_mtime_ns=at, st_ctime_ns=at)
+
+    def stat(self, path: str) -> SimpleNamespace:
+        """Its time of writing, cut; that of its change is the same."""
+        return self._cut(os.stat(path))
+
+    lstat = stat
+
+    def scandir(self, path: str) -> Listing:
+        """Entries whose times are cut."""
+        with os.scandir(path) as found:
+            return Listing(self._entry(entry) for entry in found)
+
+    def _entry(self, entry: os.DirEntry[str]) -> SimpleNamespace:
+        same = {name: getattr(entry, name) for name in ("name", "path", "is_dir", "is_file", "is_symlink")}
+        return SimpleNamespace(**same, stat=lambda **how: self._cut(entry.stat(**how)))
+
+
+@pytest.mark.parametrize("git", [True, False])
+@pytest.mark.parametrize("name", ["src/app.py", "src/new.py", ".env"])
+def test_a_change_within_the_second_of_the_failure_is_not_taken_for_none(
+    tree: Path, monkeypatch: pytest.MonkeyPatch, name: str, git: bool
+) -> None:
+    """Where a file's time is a second or two: it may have been written after it, and nobody knows."""
+    place = locate(str(tree))
+    assert place is not None
+    folders = (place.git_dir, place.common_dir) if git else ("", "")
+    for path in [tree, *tree.rglob("*")]:
+        os.utime(path, (1_000_000_000, 1_000_000_000))
+    _git("update-index", "-q", "--refresh", cwd=tree)
+    monkeypatch.setattr(sources, "os", CoarseDisk())
+    failed = 1_700_000_000_500_000
+    assert sources.newer(str(tree), *folders, failed) == ("same", [])
+    (tree / name).write_text("x = 2\n")
+    for path in (tree / name, (tree / name).parent):
+        os.utime(path, ns=(0, 1_700_000_001_700_000_000))
+    assert sources.newer(str(tree), *folders, failed) == ("unknown", [])
+    assert sources.newer(str(tree), *folders, failed - 1_000_000) == ("changed", [name])
+    assert sources.newer(str(tree), *folders, failed + 2_000_000) == ("same", [])
