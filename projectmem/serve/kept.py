@@ -38,7 +38,9 @@ OPTIONS = (
     | orjson.OPT_PASSTHROUGH_SUBCLASS
 )  # fmt: skip
 NO_FILE = (0, 0)
-_DIGITS, _LONG = bytes(48 if 48 <= c < 58 else c for c in range(256)), b"0" * 19  # as many digits may be too long for orjson
+# A number that is too long for orjson, as it looks where every digit is a 0 and whatever may stand before a number is a comma.
+_PLAIN = bytes(48 if 48 <= c < 58 else 44 if c in b"[:, \t\n\r" else c for c in range(256))
+_LONG, _BELOW = b"0" * 20, b",-" + b"0" * 19
 
 Signature = tuple[int, int, int, int] | None
 _stores: dict[str, list[tuple[Signature, LogStore]]] = {}  # with what the log's project.json was when each was made
@@ -154,7 +156,8 @@ def _decoded(raw: bytes | str) -> Any:
     if isinstance(raw, str):
         try:
             data = raw.encode()
-            if _LONG not in data.translate(_DIGITS):
+            plain = data.translate(_PLAIN)
+            if _LONG not in plain and _BELOW not in plain and not plain.startswith(_BELOW[1:]):
                 return orjson.loads(data)
         except ValueError:
             pass  # what only the other one reads, or refuses in its own words

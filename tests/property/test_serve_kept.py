@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from projectmem_logs import fastjson
@@ -35,9 +36,16 @@ def test_the_faster_way_writes_the_same_text(value: Any) -> None:
 
 
 _texts = st.builds(fastjson.encode, _values.filter(lambda value: not isinstance(_either(fastjson.encode, value), type)))
-_odd = st.sampled_from(
-    ["1e400", "-0", "[1.5]", "[NaN]", '"\\ud800"', '{"a":1,"a":2}', "18446744073709551616", "[-9223372036854775809]", "", "{} x"]
-)
+_below = ["-9223372036854775809", "[-9223372036854775809]", '{"a": -9223372036854775809}', "[0,\n-9223372036854775809,1]"]
+_numbers = ["1e400", "-0", "[1.5]", "[NaN]", "18446744073709551616", "18446744073709551615", "[-9223372036854775808]"]
+_odd = st.sampled_from([*_numbers, *_below, '"\\ud800"', '{"a":1,"a":2}', "", "{} x"])
+
+
+def test_times_in_a_text_are_no_long_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mark of a program or a large file ends in nanoseconds: 19 digits behind a hyphen, in every row of a failure."""
+    monkeypatch.setattr(kept, "loads", lambda raw: pytest.fail("it was read the slow way"))
+    text = '{"tools":{"make":"/usr/bin/make 240280-1618062915000000000"},"files":{"a":"~9-1796094182804843123"},"n":-5}'
+    assert kept._decoded(text) == fastjson.loads(text)
 
 
 @given(_texts | _odd | st.text())
