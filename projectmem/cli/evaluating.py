@@ -137,7 +137,7 @@ def _grown(
     target: int | None,
     by_set: bool,
 ) -> list[dict[str, Any]]:
-    """The growth of the last store by the shipped model; by set, of every store by models of the others."""
+    """The growth of the last store by the shipped model; by set, also of every store by models of the others."""
     from projectmem_projections import calibrations
 
     from projectmem.errors import BadInputError
@@ -150,9 +150,11 @@ def _grown(
         raise BadInputError(f"`{grow}` is not a list of sizes like 300,3000,10000") from None
     documents = filling.recorded(filler, sizes[-1]) if filler else filling.made_up(sizes[-1])
     sets = labelled.together(sets)
-    if by_set:
-        return measure.growth(sets, embedder, measure.left_out(sets, embedder, space, target), documents, sizes)
-    return measure.growth(sets[-1:], embedder, {sets[-1].name: calibrations.shipped()[space]}, documents, sizes)
+    rows = measure.growth(sets[-1:], embedder, {sets[-1].name: calibrations.shipped()[space]}, documents, sizes)
+    for row in rows:
+        row["set"] = f"{row['set']}, as shipped"
+    others = measure.growth(sets, embedder, measure.left_out(sets, embedder, space, target), documents, sizes) if by_set else []
+    return [*others, *rows]
 
 
 def calibrate(files: Files = None, target: Target = None, root: Root = "", as_json: Json = False) -> None:
