@@ -21,7 +21,7 @@ from projectmem_logs.digest import hmac_sha256_hex
 from projectmem_logs.envelope import parse
 from projectmem_logs.erasing import Found, Reached
 from projectmem_logs.errors import ErasureError
-from projectmem_logs.home import redaction_key
+from projectmem_logs.home import redaction_key, restore_folders
 from projectmem_logs.redact import Redactor
 from projectmem_logs.selecting import Selector, needles
 from projectmem_logs.store import LogStore
@@ -146,12 +146,13 @@ def resume(place: Place, *, now: int) -> Outcome | None:
 
 
 class _Working:
-    """One erasure at a time."""
+    """One erasure at a time. Folders that were swept away are there inside."""
 
     def __init__(self, home: str) -> None:
-        self.path = os.path.join(home, "locks", "erasure.lock")
+        self.home, self.path = home, os.path.join(home, "locks", "erasure.lock")
 
     def __enter__(self) -> None:
+        restore_folders(self.home)
         fd = files.lock(self.path, LOCK_WAIT_MS)
         if fd is None:
             raise ErasureError("another erasure is at work in this log: wait for it")

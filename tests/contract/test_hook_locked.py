@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import Any
 
 import pytest
+
+from tests.locked import locked
 
 BUILD = "npm run build"
 ERROR = "Exit code 2\nsrc/app.ts(3,5): error TS2304: Cannot find name 'x'.\nnpm error code 2"
 
 
-@contextmanager
-def _locked(hooked: Any) -> Iterator[None]:
+def _locked(hooked: Any) -> AbstractContextManager[None]:
     """While another process holds the log's lock."""
-    from projectmem_logs import files
-
     hooked.run("ls")
-    (lock,) = (hooked.home / "locks").glob("*[0-9a-f].lock")
-    fd = files.lock(str(lock), 1000)
-    assert fd is not None
-    try:
-        yield
-    finally:
-        files.unlock(fd)
+    return locked(hooked.home)
 
 
 def test_a_busy_log_loses_nothing(hooked: Any) -> None:

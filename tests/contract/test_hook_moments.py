@@ -71,6 +71,11 @@ class World:
     def commit(self) -> None:
         self.git("commit", "-q", "--allow-empty", "-m", "x")
 
+    def commits(self, path: str, text: str) -> None:
+        """Somebody writes a file that git knows, and commits it."""
+        self.write(path, text)
+        self.git("commit", "-qam", "x")
+
     def fails(self, command: str, error: str) -> None:
         self.hooked.run(command, error)
         self.settle()
@@ -180,8 +185,7 @@ def committed_only(w: World) -> bool:
 
 def committed_with_another_change(w: World) -> bool:
     w.test_fails()
-    w.write("src/app.py", APP + "# more\n")
-    w.git("commit", "-qam", "x")
+    w.commits("src/app.py", APP + "# more\n")
     w.goes_well("git commit -am wip")
     return w.says()
 
@@ -201,16 +205,14 @@ def file_removed_by_a_commit_of_somebody(w: World) -> bool:
 
 def pulled_a_document(w: World) -> bool:
     w.test_fails()
-    w.write("README.md", "# y\n")
-    w.git("commit", "-qam", "x")
+    w.commits("README.md", "# y\n")
     w.goes_well("git pull")
     return w.says()
 
 
 def pulled_a_source(w: World) -> bool:
     w.test_fails()
-    w.write("src/app.py", APP + "# more\n")
-    w.git("commit", "-qam", "x")
+    w.commits("src/app.py", APP + "# more\n")
     w.goes_well("git pull")
     return w.says()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -161,6 +162,15 @@ def test_an_entry_that_is_no_file_stops_no_erasure(world: World, folder: str) ->
     assert "erased 1 event" in world("forget", "--text", TEXT, "--yes")
     assert world.notes() == [] and verify(str(world.home)).ok
     assert (world.home / folder / "folder-y.new").is_dir()
+
+
+@pytest.mark.parametrize("folder", ["spool", "quarantine", "locks"])
+def test_a_folder_that_was_swept_away_stops_no_erasure(world: World, folder: str) -> None:
+    """An empty one is, by tools that keep none."""
+    world("record", "note", f"one {TEXT}")
+    shutil.rmtree(world.home / folder)
+    assert "erased 1 event" in world("forget", "--text", TEXT, "--yes")
+    assert world.notes() == [] and world.holding() == [] and verify(str(world.home)).ok
 
 
 def test_what_comes_in_from_the_spool_while_an_erasure_is_at_work_is_erased(

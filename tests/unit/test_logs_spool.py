@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +13,8 @@ from projectmem_logs.errors import AppendError, EventError, SpooledError
 from projectmem_logs.reader import read_events
 from projectmem_logs.store import LogStore, init_home
 from projectmem_logs.verify import verify
+
+from tests.locked import locked
 
 NOW = 1_800_000_000_000_000
 ID = "01a22cce-9a3c-7cdd-9467-8baa71c666e0"
@@ -38,18 +38,6 @@ def note(text: str) -> dict[str, Any]:
 def texts(home: str) -> list[str]:
     """What the log says, in its order."""
     return [event["data"]["text"] for event in read_events(home)]
-
-
-@contextmanager
-def locked(home: str) -> Iterator[None]:
-    """While somebody else holds the log's lock."""
-    (path,) = (p for p in Path(home, "locks").iterdir() if "writer" not in p.name)
-    held = files.lock(str(path), 0)
-    assert held is not None
-    try:
-        yield
-    finally:
-        files.unlock(held)
 
 
 def wait(home: str, *drafts: dict[str, Any], now: int = NOW, durability: str = "durable") -> None:
