@@ -7,8 +7,7 @@ FACTS, as recorded in `action.finished`:
     tools     {program: mark} of the programs it ran and what they stand on (surroundings.py)
     env       {name: set | unset} of the environment variables it speaks of: names, never values
     worktree  git's name of the linked worktree, "" in the main one;  tracked  how many files git's index has
-    written   when it was read, in microseconds of this machine's clock: what was written later is a change (sources.py), and on
-              a disk that keeps whole seconds it is not known of what was written in the second or two before
+    written   when it was read, in microseconds of this machine's clock: what was written later is a change (sources.py)
     outside   the folder outside the root that it worked in, where there is one: its files are looked at by time as well
     modes     those of `files` that can be executed;  git  marks of what is staged, of remotes and branches, for git's failures
 Paths are root-relative POSIX, absolute outside the root. A mark is 16 hex digits of the content's SHA-256, `absent`,
