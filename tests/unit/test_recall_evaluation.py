@@ -13,6 +13,7 @@ from projectmem_projections.calibration import LEXICAL, Model
 from projectmem_projections.searching import space_of
 
 from projectmem.cli import app as cli
+from projectmem.cli import evaluating
 from projectmem.errors import BadInputError
 from projectmem.evaluation import audit, calibrate, filler, fitting, labelled, measure, tables
 from projectmem.evaluation.calibrate import Top
@@ -262,6 +263,16 @@ def test_growth_by_set_counts_what_was_added_and_says_the_question_again(small: 
     assert before["again"]["hits"] == 0 < after["again"]["hits"] == after["false"]["hits"] - after["sure"]["hits"]  # type: ignore[index]
     assert found[5]["false"]["of"] == found[3]["false"]["of"] + found[4]["false"]["of"]  # type: ignore[index]
     assert len(tables.growths({"lexical": found})) == 2 + 6
+
+
+def test_the_command_names_whose_questions_a_grown_store_was_asked(small: labelled.Labelled) -> None:
+    half = labelled.Labelled("other", small.documents, small.queries[::8])
+    rest = labelled.Labelled("small", small.documents, small.queries[1::8])
+    shipped = evaluating._grown([half, rest], None, LEXICAL, "200", None, 20, by_set=False)
+    assert [row["set"] for row in shipped] == ["small, as shipped"]
+    both = evaluating._grown([half, rest], None, LEXICAL, "200", None, 20, by_set=True)
+    assert [row["set"] for row in both] == ["other", "small", "all", "small, as shipped"]
+    assert both[-1] == shipped[0]
 
 
 def test_an_audit_asks_growing_snapshots_and_another_order_changes_nothing(small: labelled.Labelled) -> None:
