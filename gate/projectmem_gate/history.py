@@ -269,9 +269,12 @@ def fold(key: str, entries: Iterable[Entry], now: int) -> Record | None:
     observed = [e for e in since if _origin(e) == "observed"]
     chosen = observed or since
     main = chosen[-1]
-    run = _identical(observed, main) if observed else []
-    outcomes = _moments([e for e in ordered if e.get("t") in _OUTCOMES])
-    trail = [(e.get("at") or 0, e["t"], fingerprint(e.get("facts"))) for e in outcomes]
+    lasting = _moments(since)
+    prints: dict[int, str] = {}  # by which object it is: each is made once
+    run = _identical(lasting if len(observed) == len(since) else _moments(observed), main, len(observed), prints)
+    every = [e for e in ordered if e.get("t") in _OUTCOMES]
+    outcomes = lasting if len(every) == len(since) else _moments(every)
+    trail = [(e.get("at") or 0, e["t"], _print_of(e, prints)) for e in outcomes]
     state, why, state_id = _state(ordered, main, last_ok, now)
     pin = next((e for e in reversed(ordered) if e.get("t") == "pin"), None)
     review = next((e for e in reversed(ordered) if e.get("t") == "review"), None)
@@ -292,7 +295,7 @@ def fold(key: str, entries: Iterable[Entry], now: int) -> Record | None:
         origin=_origin(main),
         session=main.get("session") or "",
         agent=main.get("agent") or "",
-        streak=len(_moments(since)),
+        streak=len(lasting),
         identical=len(run),
         runs=[e.get("at") or 0 for e in run],
         ran_by=[e.get("session") or "" for e in run],
@@ -366,13 +369,21 @@ def _moments(ordered: list[Entry]) -> list[Entry]:
     return out
 
 
-def _identical(observed: list[Entry], main: Entry) -> list[Entry]:
+def _print_of(entry: Entry, prints: dict[int, str]) -> str:
+    found = prints.get(id(entry))
+    if found is None:
+        found = prints[id(entry)] = fingerprint(entry.get("facts"))
+    return found
+
+
+def _identical(observed: list[Entry], main: Entry, count: int, prints: dict[int, str]) -> list[Entry]:
+    """Of the observed failures, one a moment, the last ones that are alike; `count`: how many there are, parallel ones too."""
     run: list[Entry] = []
     known, before = (main.get("cls"), main.get("sig")), ""
-    for e in reversed(_moments(observed)):
+    for e in reversed(observed):
         if (e.get("cls"), e.get("sig")) != known:
             break
-        facts = fingerprint(e.get("facts")) if len(observed) > 1 else ""
+        facts = _print_of(e, prints) if count > 1 else ""
         if run and facts != before:
             break  # something was different in between: the count starts anew
         run.append(e)
