@@ -332,30 +332,38 @@ def _holds(path: str, wanted: Mapping[str, str], selector: Selector) -> bool:
 
 def _erase_spooled(home: str, path: str, wanted: Mapping[str, str], selector: Selector, reached: Reached) -> None:
     """Take drafts out of a waiting file, under the lock of the stream it would go to."""
-    stream = _stream_of(home, spool.machine_of(path))
-    with _Lock(home, stream or "spool"), _end_held(home, stream):
-        try:
-            raw = files.read(path)
-        except FileNotFoundError:
-            return  # written to the log meanwhile
-        found = spool.parsed(raw)
-        if not found:
-            if raw and _damaged_holds(raw, wanted, selector):
-                files.remove(path)
-                reached.spooled += 1
-            return
-        pairs = list(zip(found["drafts"], found["ids"], strict=True))
-        keep = [(d, i) for d, i in pairs if i not in wanted and not _meant(selector, {**d, "id": i})]
-        if len(keep) == len(pairs):
-            return
-        reached.spooled += len(pairs) - len(keep)
-        in_log = set(read_position(os.path.join(home, "log", stream), stream).tail.ids) if stream else set()
-        if not keep or not in_log.isdisjoint(found["ids"]):
-            files.sync_dir(os.path.dirname(path))  # that of others of its batch too
-            files.discard(path)  # it is in the log already, only its removal was cut short
-            return
-        body = canonical({**found, "drafts": [d for d, _ in keep], "ids": [i for _, i in keep]})
-        files.replace(path, spool.packed(body))
+    machine = spool.machine_of(path)
+    while True:
+        stream = _stream_of(home, machine)
+        with _Lock(home, stream or "spool"), _end_held(home, stream):
+            if _stream_of(home, machine) == stream:  # not given up while its lock was waited for
+                _take_out(home, path, stream, wanted, selector, reached)
+                return
+
+
+def _take_out(home: str, path: str, stream: str, wanted: Mapping[str, str], selector: Selector, reached: Reached) -> None:
+    try:
+        raw = files.read(path)
+    except FileNotFoundError:
+        return  # written to the log meanwhile
+    found = spool.parsed(raw)
+    if not found:
+        if raw and _damaged_holds(raw, wanted, selector):
+            files.remove(path)
+            reached.spooled += 1
+        return
+    pairs = list(zip(found["drafts"], found["ids"], strict=True))
+    keep = [(d, i) for d, i in pairs if i not in wanted and not _meant(selector, {**d, "id": i})]
+    if len(keep) == len(pairs):
+        return
+    reached.spooled += len(pairs) - len(keep)
+    in_log = set(read_position(os.path.join(home, "log", stream), stream).tail.ids) if stream else set()
+    if not keep or not in_log.isdisjoint(found["ids"]):
+        files.sync_dir(os.path.dirname(path))  # that of others of its batch too
+        files.discard(path)  # it is in the log already, only its removal was cut short
+        return
+    body = canonical({**found, "drafts": [d for d, _ in keep], "ids": [i for _, i in keep]})
+    files.replace(path, spool.packed(body))
 
 
 def _end_held(home: str, stream: str) -> Held | nullcontext[None]:

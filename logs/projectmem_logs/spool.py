@@ -116,7 +116,9 @@ def drain(
                 written.append(path)
             else:
                 waiting.append((path, raw, [prepare(draft, held["now"]) for draft in held["drafts"]], held["ids"]))
-        except (FileNotFoundError, PermissionError) as e:
+        except FileNotFoundError:  # somebody took it away
+            continue
+        except PermissionError as e:
             notices.append(f"{path} waits for the log and cannot be read: {e.strerror or e}")
         except (EventError, CanonicalError) as e:
             _set_aside(home, path, raw, str(e), notices)

@@ -125,7 +125,8 @@ class LogStore:
                 self._give()
         except OSError as e:
             self._forget()
-            raise AppendError(f"could not append to the log in {self.home}: {e.strerror or e}; the event was not kept") from e
+            why = f"{e.strerror} ({e.filename})" if e.strerror and e.filename else e.strerror or e
+            raise AppendError(f"could not append to the log in {self.home}: {why}; the event was not kept") from e
         finally:
             self._mutex.release()
 

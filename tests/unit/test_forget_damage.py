@@ -15,6 +15,7 @@ from projectmem_logs import erasing, home, spool
 from projectmem_logs.envelope import parse, prepare
 from projectmem_logs.home import machine
 from projectmem_logs.reader import find_event, read_events
+from projectmem_logs.selecting import Selector
 from projectmem_logs.store import LogStore
 from projectmem_logs.verify import verify
 
@@ -194,3 +195,22 @@ def test_what_comes_in_from_the_spool_while_an_erasure_is_at_work_is_erased(
     monkeypatch.setattr(erasing, "_erase_spooled", late)
     world("forget", "--text", TEXT, "--yes")
     assert world.notes() == ["one"] and world.holding() == [] and verify(str(world.home)).ok
+
+
+def test_what_waits_is_erased_under_the_lock_of_the_stream_that_it_goes_to(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the machine gave up one stream for another while the first one's lock was waited for."""
+    world("record", "note", "one")
+    draft = {"kind": "note.recorded", "actor": {"origin": "human"}, "data": {"text": f"two {TEXT}", "tags": []}}
+    path = spool.keep(str(world.home), machine(), [prepare(draft, 1)], 1, False)
+    stream, taken = erasing._stream_of(str(world.home), machine()), list[str]()
+    streams = ["ab" * 8]
+    monkeypatch.setattr(erasing, "_stream_of", lambda root, of: streams.pop() if streams else stream)
+    enter = erasing._Lock.__enter__
+
+    def entered(lock: erasing._Lock) -> None:
+        taken.append(Path(lock.path).stem)
+        enter(lock)
+
+    monkeypatch.setattr(erasing._Lock, "__enter__", entered)
+    erasing._erase_spooled(str(world.home), path, {}, Selector(text=TEXT), erasing.Reached())
+    assert taken == ["ab" * 8, stream] and not Path(path).exists()

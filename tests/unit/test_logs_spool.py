@@ -142,6 +142,22 @@ def test_a_draft_that_no_log_takes_keeps_nothing_out(home: str, bad: Any) -> Non
     assert not path.exists() and Path(home, "quarantine", path.name).exists()
 
 
+def test_what_keeps_an_append_out_is_named(home: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a file cannot be written to or removed, which one it is."""
+    wait(home, note("waits"))
+
+    def refused(path: str) -> None:
+        raise PermissionError(13, "Permission denied", path)
+
+    monkeypatch.setattr(files, "discard", refused)
+    with LogStore(home) as store, pytest.raises(AppendError, match=r"Permission denied \(.*\.spool\)"):
+        store.append([note("last")], now=NOW + 10)
+    monkeypatch.undo()
+    with LogStore(home) as store:
+        store.append([note("last")], now=NOW + 20)
+    assert texts(home) == ["first", "waits", "last"]
+
+
 @pytest.mark.parametrize("more", [{"ids": ["x"]}, {"ids": []}, {"now": "noon"}, {"drafts": 3}, {"drafts": [3]}])
 def test_a_file_that_somebody_made_is_put_aside_and_said(home: str, more: dict[str, Any]) -> None:
     """Its hash is right, and it is none of ours all the same."""
