@@ -18,11 +18,8 @@ from projectmem import place as places
 from projectmem.hook import claude_code as adapter
 from projectmem.hook import claude_results as results
 from projectmem.hook.payload import OUTCOME_OPEN, Payload
-from projectmem.importers.backfill import backfill
 from projectmem.importers.reading import Call, Counts, by_age, parsed, raw_lines, time_us
 from projectmem.place import Place
-
-__all__ = ["Counts", "backfill", "read_calls", "session_files", "slug"]
 
 SLUG_CUT = 180  # longer slugs are cut by the client; what a file is about is read from its lines anyway
 

@@ -16,7 +16,8 @@ from projectmem_logs.origin import accept, accepted
 from projectmem import output, render
 from projectmem import place as places
 from projectmem.errors import BadInputError, NoProjectError, ProjectmemError
-from projectmem.importers.claude_code import Counts, backfill
+from projectmem.importers.backfill import backfill
+from projectmem.importers.reading import Counts
 from projectmem.importers.sources import sessions
 from projectmem.place import Place
 from projectmem.serve import settings as resident

@@ -181,7 +181,8 @@ def by_hook(world: World, text: str) -> None:
 
 def by_import(world: World, text: str) -> None:
     """A harness's transcript."""
-    from projectmem.importers.claude_code import backfill, slug
+    from projectmem.importers.backfill import backfill
+    from projectmem.importers.claude_code import slug
 
     folder = world.root / "claude" / "projects" / slug(str(world.root))
     folder.mkdir(parents=True, exist_ok=True)

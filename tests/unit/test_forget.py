@@ -327,7 +327,8 @@ def test_a_secret_that_was_redacted_is_found_by_what_it_was(world: World) -> Non
 
 def test_an_import_does_not_bring_it_back(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """The transcript still has the call; the log knows it by a keyed hash only, after a rebuild too."""
-    from projectmem.importers.claude_code import backfill, slug
+    from projectmem.importers.backfill import backfill
+    from projectmem.importers.claude_code import slug
 
     config = world.root / "claude"
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(config))

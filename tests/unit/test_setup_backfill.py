@@ -12,8 +12,9 @@ import pytest
 from projectmem_logs.home import init_home
 from projectmem_logs.reader import read_events
 
-from projectmem.importers import claude_code
-from projectmem.importers.claude_code import backfill, slug
+from projectmem.importers.backfill import backfill
+from projectmem.importers.claude_code import slug
+from projectmem.importers.reading import time_us
 from projectmem.place import Place, locate
 
 DAY = "2026-11-20T10:00:"
@@ -183,7 +184,7 @@ def test_secrets_in_old_sessions_are_replaced(kept: Kept) -> None:
 
 def test_times_that_are_none_are_no_crash() -> None:
     """A missing or odd timestamp reads as none."""
-    assert [claude_code.time_us(value) for value in (None, 3, "", "yesterday", "2026-13-01")] == [0] * 5
+    assert [time_us(value) for value in (None, 3, "", "yesterday", "2026-13-01")] == [0] * 5
 
 
 @pytest.mark.parametrize("apart", [False, True])
