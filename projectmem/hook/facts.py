@@ -19,9 +19,8 @@ from __future__ import annotations
 import os
 import time
 
-from projectmem_logs.digest import sha256_hex
-
 from projectmem.hook import surroundings
+from projectmem.hook.marks import ABSENT, MANIFESTS, NO_COMMIT, PACKAGES, head_of, mark_of
 from projectmem.place import env
 
 TYPE_CHECKING = False
@@ -35,25 +34,10 @@ if TYPE_CHECKING:
 
 FILES_MAX = 64
 DEPS_MAX = 32
-FILE_BYTES_MAX = 1 << 20  # larger files are told apart by size and time
 TOTAL_BYTES_MAX = 8 << 20
-FOLDER_ENTRIES_MAX = 256
 CHANGED_SHOWN = 5
 TREE_SHOWN = 32  # of files written since: more are said without names
-WORDS_TRIED_MAX = 400  # of an output, as names of files
-ABSENT = "absent"
-PACKAGES = "site-packages"
-NO_COMMIT = "none"
 
-_MANIFESTS = """
-package.json package-lock.json npm-shrinkwrap.json pnpm-lock.yaml yarn.lock bun.lock bun.lockb deno.json deno.lock
-.nvmrc .node-version .tool-versions mise.toml pyproject.toml setup.py setup.cfg requirements.txt requirements-dev.txt
-uv.lock poetry.lock pdm.lock Pipfile Pipfile.lock environment.yml tox.ini .python-version go.mod go.sum go.work
-Cargo.toml Cargo.lock rust-toolchain rust-toolchain.toml Gemfile Gemfile.lock composer.json composer.lock pom.xml
-build.gradle build.gradle.kts gradle.lockfile mix.exs mix.lock pubspec.yaml pubspec.lock Package.swift
-Package.resolved CMakeLists.txt conanfile.txt flake.nix flake.lock Makefile .env
-"""
-MANIFESTS = frozenset(_MANIFESTS.split())
 # What an installer leaves behind: changes when a person installs, although no manifest does.
 INSTALL_MARKS = ("node_modules/.package-lock.json", "node_modules/.modules.yaml", "node_modules/.yarn-integrity")
 
@@ -94,7 +78,7 @@ class Disk:
         """The mark of a root-relative or absolute path."""
         found = self._marks.get(path)
         if found is None:
-            found, cost = _mark(os.path.join(self.place.root, self._where(path)), self._budget)
+            found, cost = mark_of(os.path.join(self.place.root, self._where(path)), self._budget)
             self._budget -= cost
             self._marks[path] = found
         return found
@@ -125,6 +109,8 @@ class Disk:
     ) -> dict[str, Any]:
         """FACTS at a failure of `action`, which said `output`; `edited` are root-relative paths edited lately, `tools` and
         `variables` names of programs and of environment variables. `git`: the repository's own files matter to it."""
+        from projectmem.hook.told_files import missing_in, paths_in
+
         root = self.place.root
         installs = any(kind == "install" for part in action.parts for kind, _ in part.effects)
         deps = _dep_paths(root, dict.fromkeys((".", action.cwd, *_folders(action))), marks=not installs)
@@ -256,45 +242,6 @@ class Disk:
         return surroundings.SET if env(name) else surroundings.UNSET
 
 
-def head_of(git_dir: str, common_dir: str) -> str:
-    """HEAD's commit from git's files: the worktree's own HEAD, loose refs, then packed-refs.
-
-    `none` for a branch without a commit, "" for what these files do not say (damage, or refs kept in a reftable).
-    """
-    text = _read(f"{git_dir}/HEAD", 4_096)
-    if not text.startswith("ref:"):
-        return text.strip() if _is_sha(text.strip()) else ""
-    ref = text[4:].strip()
-    if ".." in ref or not ref.startswith("refs/") or ref.endswith(".invalid"):
-        return ""
-    for folder in (git_dir, common_dir) if git_dir != common_dir else (git_dir,):
-        sha = _read(f"{folder}/{ref}", 4_096).strip()
-        if _is_sha(sha):
-            return sha
-    return _packed(f"{common_dir}/packed-refs", ref)
-
-
-def _packed(path: str, ref: str) -> str:
-    try:
-        with open(path, "rb") as file:
-            data = file.read(16 << 20)
-    except FileNotFoundError:
-        return NO_COMMIT
-    except OSError:
-        return ""
-    at = data.find(b" " + ref.encode() + b"\n")
-    while at >= 0:
-        sha = data[max(0, data.rfind(b"\n", 0, at) + 1) : at].decode("ascii", "replace")
-        if _is_sha(sha):
-            return sha
-        at = data.find(b" " + ref.encode() + b"\n", at + 1)
-    return NO_COMMIT
-
-
-def _is_sha(text: str) -> bool:
-    return len(text) in (40, 64) and all(c in "0123456789abcdef" for c in text)
-
-
 def _folders(action: Action) -> list[str]:
     """The folders that a call goes to itself: `cd packages/api && npm test`."""
     texts = [part.text for part in action.parts if part.kind == "sh" and not part.trivial]
@@ -345,154 +292,6 @@ def _packages(root: str, venv: str) -> str:
     except OSError:
         return ""
     return f"{venv}/lib/{versions[0]}/{PACKAGES}" if versions else ""
-
-
-def _mark(path: str, budget: int) -> tuple[str, int]:
-    """(mark, bytes read)."""
-    try:
-        stat = os.stat(path)
-        kind = stat.st_mode & 0o170000
-        if kind == 0o040000 and path.endswith(PACKAGES):
-            return f"~{stat.st_mtime_ns}", 0  # every install and removal changes the folder itself
-        if kind == 0o040000:
-            return "/" + _folder_mark(path), 0
-        if kind != 0o100000:
-            return "", 0
-        if stat.st_size > min(FILE_BYTES_MAX, budget):
-            return f"~{stat.st_size}-{stat.st_mtime_ns}", 0
-        data = _bytes(path, FILE_BYTES_MAX + 1)
-        return sha256_hex(data)[:16], len(data)
-    except (FileNotFoundError, NotADirectoryError):
-        return ABSENT, 0
-    except (OSError, ValueError):
-        return "", 0
-
-
-def _folder_mark(path: str) -> str:
-    """Names and sizes of a folder's first 256 files, level by level: what a checkout elsewhere has the same."""
-    rows: list[str] = []
-    todo = [(path, "")]
-    while todo and len(rows) < FOLDER_ENTRIES_MAX:
-        folder, prefix = todo.pop(0)
-        try:
-            entries = sorted(os.scandir(folder), key=lambda e: e.name)
-        except OSError:
-            continue
-        for entry in entries:
-            if entry.name in (".git", "node_modules", "__pycache__") or len(rows) >= FOLDER_ENTRIES_MAX:
-                continue
-            if entry.is_dir(follow_symlinks=False):
-                todo.append((entry.path, f"{prefix}{entry.name}/"))
-            else:
-                rows.append(f"{prefix}{entry.name} {entry.stat(follow_symlinks=False).st_size}")
-    return sha256_hex("\n".join(rows).encode("utf-8", "surrogateescape"))[:16]
-
-
-def paths_in(output: str, root: str, cwd: str, limit: int = 32) -> list[str]:
-    """Root-relative paths of files that the output names and that exist. Looks at the first and last 16,000 characters."""
-    text = output if len(output) <= 32_000 else output[:16_000] + "\n" + output[-16_000:]
-    if "." not in text and "/" not in text:
-        return []
-    found: dict[str, None] = {}
-    for word in file_words(text)[:WORDS_TRIED_MAX]:
-        if len(found) >= limit:
-            break
-        name = word.replace("\\", "/").removeprefix("./")
-        for base in (root, os.path.join(root, cwd)):
-            full = os.path.normpath(os.path.join(base, name))
-            if full.startswith(root + "/") and "/node_modules/" not in full and os.path.isfile(full):
-                found[full[len(root) + 1 :]] = None
-                break
-    return list(found)
-
-
-_SAYS_MISSING = (
-    "no such file",
-    "not found",
-    "cannot find",
-    "can't find",
-    "could not find",
-    "does not exist",
-    "missing",
-    "enoent",
-)
-
-
-def missing_in(output: str, root: str, cwd: str, limit: int = 8) -> list[str]:
-    """Root-relative paths of files that the output misses: making one of them may be what mends the failure."""
-    lowered = output.lower()
-    if not any(mark in lowered for mark in _SAYS_MISSING):
-        return []
-    lines = [line for line in output[-16_000:].split("\n") if any(mark in line.lower() for mark in _SAYS_MISSING)]
-    found: dict[str, None] = {}
-    for word in file_words("\n".join(lines[:20])):
-        name = word.replace("\\", "/").removeprefix("./")
-        for base in dict.fromkeys((os.path.normpath(os.path.join(root, cwd)), root)):
-            full = os.path.normpath(os.path.join(base, name))
-            if full.startswith(root + "/") and "/node_modules/" not in full and not os.path.lexists(full):
-                found[full[len(root) + 1 :]] = None
-    return list(found)[:limit]
-
-
-_NOT_OF_PATHS = {c: " " for c in range(128) if not chr(c).isalnum() and chr(c) not in "_@+~./\\-"}
-
-
-def file_words(text: str) -> list[str]:
-    """The different words of a text that look like names of files, in order: what the pattern of the
-    property test finds, without the cost of `re`."""
-    found: dict[str, None] = {}
-    for word in text.translate(_NOT_OF_PATHS).split():
-        if "." in word:
-            for piece in (word,) if word.isascii() else _pieces(word):
-                if name := _file_word(piece):
-                    found[name] = None
-    return list(found)
-
-
-def _file_word(word: str) -> str:
-    """`word` up to ten characters after its last dot that stands in a name, "" where there is none."""
-    at = len(word)
-    while (at := word.rfind(".", 1, at)) > 0:
-        end = at + 1
-        while end < len(word) and end - at <= 10 and (word[end].isalnum() or word[end] == "_"):
-            end += 1
-        if end > at + 1 and (word[at - 1].isalnum() or word[at - 1] in "_-"):
-            return word[:end]
-    return ""
-
-
-def _pieces(word: str) -> list[str]:
-    return "".join(c if c.isalnum() or c in "_@+~./\\-" else " " for c in word).split()
-
-
-def find_program(name: str, search_path: str) -> str:
-    """Where a program is: its path on `search_path`, `absent`, or "" where that cannot be said (a path, an empty name)."""
-    if not name or "/" in name or "\\" in name or not search_path:
-        return ""
-    for folder in dict.fromkeys(search_path.split(os.pathsep)):  # some are named twice
-        path = f"{folder}{name}" if folder.endswith(os.sep) else f"{folder}{os.sep}{name}"
-        if folder and os.access(path, os.X_OK) and os.path.isfile(path):
-            return path
-    return ABSENT
-
-
-def _bytes(path: str, limit: int) -> bytes:
-    """The first bytes of a file, by the system's own calls: most facts are small files. Raises OSError, ValueError."""
-    fd = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0))
-    try:
-        data = piece = os.read(fd, limit)
-        while piece and len(data) < limit:
-            data += (piece := os.read(fd, limit - len(data)))
-        return data
-    finally:
-        os.close(fd)
-
-
-def _read(path: str, limit: int) -> str:
-    try:
-        return _bytes(path, limit).decode("utf-8", "replace")
-    except OSError:
-        return ""
 
 
 def _str(row: Mapping[str, Any], name: str) -> str:

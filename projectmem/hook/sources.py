@@ -172,7 +172,7 @@ def _is_setting(name: str) -> bool:
 
 def _may_matter(path: str, name: str, ignored: Iterable[str]) -> bool:
     """Is a file that git does not know of more than what a run leaves behind? Local configuration is, though ignored."""
-    from projectmem.hook.facts import MANIFESTS
+    from projectmem.hook.marks import MANIFESTS
 
     if name in MANIFESTS or name.startswith(".env") or name.endswith(_LOCAL):
         return True

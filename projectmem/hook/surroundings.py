@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 
+from projectmem.hook.marks import ABSENT, find_program
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,8 +60,6 @@ def programs_of(action: Action) -> list[str]:
 
 def mark(name: str, search_path: str) -> str:
     """`path size-time` of the program that `PATH` finds, `absent`, "" where that cannot be said."""
-    from projectmem.hook.facts import ABSENT, find_program
-
     path = find_program(name, search_path)
     if path in ("", ABSENT):
         return path

@@ -7,7 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projectmem.hook.facts import file_words
+from projectmem.hook.told_files import file_words
 
 PATTERN = r"[\w@+~./\\-]*[\w-]\.\w{1,10}"
 

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from projectmem.backtest.run import run_backtest
-from projectmem.hook.facts import ABSENT, Disk
+from projectmem.hook.facts import Disk
+from projectmem.hook.marks import ABSENT
 from projectmem.place import Place
 
 SCRIPT = "cat <<EOF > t.py\nimport re\nre.compile('\\g')\nEOF\npython3 t.py"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from projectmem_gate.model import Action, Part
 
-from projectmem.hook import facts
+from projectmem.hook import facts, marks
 from projectmem.hook.facts import Disk
 from projectmem.place import Place
 
@@ -32,14 +32,14 @@ def _disk(root: Path, search_path: str = "") -> Disk:
 
 
 def _head(root: Path) -> str:
-    return facts.head_of(str(root / ".git"), str(root / ".git"))
+    return marks.head_of(str(root / ".git"), str(root / ".git"))
 
 
 @needs_git
 def test_head_agrees_with_git_in_every_storage(tmp_path: Path) -> None:
     """Unborn, loose, packed, detached, a branch with slashes, a linked worktree: always what git says."""
     _git("init", "-q", "-b", "main", cwd=tmp_path)
-    assert _head(tmp_path) == facts.NO_COMMIT
+    assert _head(tmp_path) == marks.NO_COMMIT
     _git("commit", "-q", "--allow-empty", "-m", "one", cwd=tmp_path)
     first = _git("rev-parse", "HEAD", cwd=tmp_path)
     assert _head(tmp_path) == first
@@ -52,7 +52,7 @@ def test_head_agrees_with_git_in_every_storage(tmp_path: Path) -> None:
     _git("checkout", "-q", "--detach", first, cwd=tmp_path)
     assert _head(tmp_path) == first
     _git("worktree", "add", "-q", str(tmp_path / "wt"), "feature/deep", cwd=tmp_path)
-    assert facts.head_of(str(tmp_path / ".git" / "worktrees" / "wt"), str(tmp_path / ".git")) == second
+    assert marks.head_of(str(tmp_path / ".git" / "worktrees" / "wt"), str(tmp_path / ".git")) == second
 
 
 @pytest.mark.parametrize("head", ["", "ref: refs/../../x", "ref: /etc/passwd", "ref: refs/heads/.invalid", "\x00\xff", "abc"])
@@ -76,7 +76,7 @@ def test_nothing_changed_is_the_same(tmp_path: Path) -> None:
     (tmp_path / "package.json").write_text("{}")
     (tmp_path / "a.ts").write_text("a")
     recorded = _disk(tmp_path).record(_action("a.ts", "gone.ts"), "a.ts(3,1): error")
-    assert recorded["files"]["gone.ts"] == facts.ABSENT
+    assert recorded["files"]["gone.ts"] == marks.ABSENT
     found = _changed(recorded, tmp_path)
     assert (found["head"], found["deps"], found["files"], found["here"]) == ("same", "same", "same", "same")
 
@@ -164,7 +164,7 @@ def test_bounds(tmp_path: Path) -> None:
     for number in range(100):
         (tmp_path / f"f{number}.txt").write_text("x")
     with (tmp_path / "huge.bin").open("wb") as file:
-        file.truncate(facts.FILE_BYTES_MAX + 1)
+        file.truncate(marks.FILE_BYTES_MAX + 1)
     recorded = _disk(tmp_path).record(_action("huge.bin", *(f"f{n}.txt" for n in range(100))))
     assert len(recorded["files"]) == facts.FILES_MAX
     assert recorded["files"]["huge.bin"].startswith("~")
