@@ -7,6 +7,7 @@ next check sees what was just written. On the hook's path: standard library and 
 from __future__ import annotations
 
 import os
+import sys
 
 from projectmem_logs.errors import SpooledError
 from projectmem_logs.store import LogStore
@@ -87,6 +88,8 @@ def append(
         events = store.append(drafts, now=now, durability=durability, after=after, encoded=encoded)
         if problems is not None:
             problems.extend(store.notices)
+        if (background := sys.modules.get("projectmem.hook.background")) is not None:
+            background.reap()  # a process that goes on started something earlier, which may have ended
     except SpooledError:
         from projectmem.hook import draining
 

@@ -6,11 +6,14 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
+from projectmem import writing
 from projectmem.hook import background
 from tests.patience import PATIENCE
+from tests.places import new_place
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "posix_spawn"), reason="without processes that leave zombies")
 
@@ -43,6 +46,16 @@ def test_what_was_started_and_has_ended_is_reaped(monkeypatch: pytest.MonkeyPatc
     _wait(second)
     background.reap()
     assert background._children == [] and own.wait() == 3
+
+
+def test_whoever_records_something_reaps_what_it_started_earlier(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An MCP server that found the log locked once starts nothing for hours."""
+    monkeypatch.setattr(background, "_children", [])
+    place = new_place(tmp_path / "project", 1)
+    background.start("projectmem.hook.draining", "/nowhere")
+    _wait(background._children[0])
+    writing.append(place, [{"kind": "note.recorded", "actor": {"origin": "human"}, "data": {"text": "x", "tags": []}}], 2)
+    assert background._children == []
 
 
 def test_a_child_that_somebody_else_waited_for_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
