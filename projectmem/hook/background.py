@@ -51,7 +51,10 @@ def start_alone(lock: str, module: str, home: str) -> bool:
     """`start` it for `home`, unless the process that holds `lock` is at work already; whether it was started. Raises OSError."""
     from projectmem_logs import files
 
-    os.makedirs(f"{home}/projections", 0o700, exist_ok=True)
+    try:
+        os.mkdir(f"{home}/projections", 0o700)  # not `home`: where that was removed meanwhile, nothing is made
+    except FileExistsError:
+        pass
     held = files.lock(lock, 0)
     if held is None:
         return False
