@@ -165,7 +165,7 @@ def _looked_through(words: list[str]) -> list[str]:
 
 def _takes(launcher: str, option: str) -> bool:
     """Is the word behind this option its value, and not yet the program: `conda run --name test pytest`?"""
-    from projectmem_gate.wrappers import values_of  # which stands on this module
+    from projectmem_gate.launchers import values_of
 
     return option in values_of(launcher)
 

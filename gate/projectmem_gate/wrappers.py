@@ -7,6 +7,7 @@ action of its own.
 
 from __future__ import annotations
 
+from projectmem_gate.launchers import FOLDER, KEPT, LONG, LONG_HAND, NEUTRAL, PACKAGES, STARTERS, TWO_WORDS
 from projectmem_gate.lines import names
 from projectmem_gate.words import COMMAND, QCOMMAND, is_static, shown
 
@@ -28,67 +29,6 @@ NEUTRAL_ENV = names(
 
 SHELLS = frozenset(("bash", "sh", "zsh", "dash", "ksh", "ash"))
 
-# neutral wrapper -> its options that take a value
-_NEUTRAL = {
-    "time": ("-f", "-o", "--format", "--output"),
-    "nice": ("-n", "--adjustment"),
-    "ionice": ("-c", "-n", "-p"),
-    "nohup": (),
-    "setsid": (),
-    "stdbuf": ("-i", "-o", "-e"),
-    "unbuffer": (),
-    "command": (),
-    "builtin": (),
-    "exec": ("-a",),
-    "caffeinate": ("-t", "-w"),
-    "chronic": (),
-    "noglob": (),
-}
-
-# wrapper that matters -> (words it needs after it, options that take a value, options that do not matter)
-_KEPT: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {
-    "sudo": ((), ("-u", "-g", "-p", "-h", "-C", "-D", "--user", "--group", "--prompt"), ("-n", "--non-interactive", "-S", "-k")),
-    "env": ((), ("-u", "--unset", "-C", "--chdir"), ("-v", "--debug")),
-    "watch": ((), ("-n", "--interval"), ("-d", "-t", "-c", "-g", "-e")),
-    "flock": ((), ("-w", "-E", "--timeout"), ("-v",)),
-    "uvx": ((), ("--with", "--from", "--python", "-p"), ("-q", "--quiet")),
-    "pipx": (("run",), ("--spec", "--python"), ("-q", "--quiet")),
-    "doas": ((), ("-u",), ("-n",)),
-    "uv": (
-        ("run",),
-        tuple(
-            """--with --with-editable --with-requirements --python -p --extra --group --project --env-file --package --index-url
-            --default-index --only-group --no-group""".split()
-        ),
-        ("-q", "--quiet", "-v", "--verbose", "--no-progress"),
-    ),
-    "poetry": (("run",), ("-P", "--project"), ("-q", "-v", "-n", "--no-interaction", "--no-ansi")),
-    "pipenv": (("run",), (), ()),
-    "pdm": (("run",), ("-p", "--project"), ("-q", "--quiet", "-v", "--verbose")),
-    "rye": (("run",), ("--pyproject",), ("-q", "--quiet", "-v", "--verbose")),
-    "hatch": (("run",), ("-e", "--env", "-p", "--project"), ("-q", "--quiet", "-v", "--verbose")),
-    "bundle": (("exec",), (), ()),
-    "npx": ((), ("-p", "--package", "-w", "--workspace"), ("-y", "--yes", "--no-install", "-q", "--quiet")),
-    "bunx": ((), ("-p", "--package"), ("--silent", "--verbose")),
-    "conda": (("run",), ("-n", "-p", "--name", "--prefix"), ("--no-capture-output", "--live-stream")),
-    "direnv": (("exec",), (), ()),
-    "rtk": ((), (), ("-v", "--verbose")),
-    "corepack": ((), (), ()),
-    "time": ((), ("-f", "-o", "--format", "--output"), ("-p", "-v")),
-    "xvfb-run": ((), ("-n", "-s", "--server-args"), ("-a", "--auto-servernum")),
-    "doppler": (("run",), ("-p", "-c"), ()),
-    "dotenv": ((), ("-f", "-e"), ()),
-}
-_TWO_WORDS = {
-    "pnpm": ("exec", "dlx"),
-    "yarn": ("exec", "dlx"),
-    "npm": ("exec", "x"),
-    "bun": ("x",),
-    "mise": ("exec", "x"),
-    "asdf": ("exec",),
-    "op": ("run",),
-}
-_PACKAGES = ("-p", "--package", "--filter", "-F", "-w", "--workspace")
 _MANAGED = names("npm npx pnpm pnpx yarn yarnpkg")  # by corepack
 _RTK_OWN = names("gain discover init config proxy learn session verify help --version --help")
 _ASSIGN_OK = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789")
@@ -134,10 +74,10 @@ def neutral(argv: list[str], env: dict[str, str], first: bool = False, limits: l
         if name == "time" and not first:
             return argv
         first = False
-        if name in _NEUTRAL:
+        if name in NEUTRAL:
             if name == "command" and argv[1:2] and argv[1][:1] == "-" and argv[1] != "--" and argv[1] != "-p":
                 return argv  # command -v asks, it does not run
-            at = _after_options(argv, 1, _NEUTRAL[name])
+            at = _after_options(argv, 1, NEUTRAL[name])
             if name == "nice" and at < len(argv) and argv[at].isdigit():
                 at += 1
         elif name == "env":
@@ -174,41 +114,13 @@ def milliseconds(span: str) -> list[int]:
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
-# One launcher by two names, and its options.
-_LONG_HAND = (
-    (("bun", "x"), ("bunx",)),
-    (("uv", "tool", "run"), ("uvx",)),
-    (("pnpx",), ("pnpm", "dlx")),
-    (("mise", "x"), ("mise", "exec")),
-)
-# Their options that say in which folder to work: as good as a `cd` in front.
-_FOLDER = {
-    "uv": ("--directory",),
-    "poetry": ("-C", "--directory"),
-    "pnpm": ("-C", "--dir"),
-    "yarn": ("--cwd",),
-    "npm": ("--prefix", "-C"),
-    "bun": ("--cwd",),
-    "bunx": ("--cwd",),
-    "mise": ("-C", "--cd"),
-    "sudo": ("-D", "--chdir"),
-    "env": ("-C", "--chdir"),
-}
-_LONG = {("uv", "-p"): "--python", ("uvx", "-p"): "--python", ("npx", "-p"): "--package", ("bunx", "-p"): "--package",
-         ("poetry", "-C"): "--directory", ("poetry", "-P"): "--project", ("conda", "-n"): "--name", ("conda", "-p"): "--prefix",
-         ("sudo", "-u"): "--user", ("sudo", "-g"): "--group", ("pnpm", "-F"): "--filter", ("npx", "-w"): "--workspace",
-         ("hatch", "-e"): "--env", ("hatch", "-p"): "--project", ("pdm", "-p"): "--project"}  # fmt: skip
-
-
-_STARTERS = frozenset((*_KEPT, *_TWO_WORDS, "nix", *(words[0] for words, _ in _LONG_HAND)))
-
 
 def _in_front(argv: list[str]) -> list[str]:
     """`uv --directory web run x` with the options behind the subcommand, as `uv run --directory web x`."""
     name = basename(argv[0])
-    needs = _KEPT[name][0] if name in _KEPT else ()
-    subs = needs[:1] or _TWO_WORDS.get(name, ())
-    takes = (*(_KEPT[name][1] if name in _KEPT else _PACKAGES), *_FOLDER.get(name, ()))
+    needs = KEPT[name][0] if name in KEPT else ()
+    subs = needs[:1] or TWO_WORDS.get(name, ())
+    takes = (*(KEPT[name][1] if name in KEPT else PACKAGES), *FOLDER.get(name, ()))
     at = 1
     while subs and at < len(argv) and argv[at][:1] == "-" and argv[at] not in ("-", "--"):
         at += 2 if argv[at] in takes else 1
@@ -217,25 +129,19 @@ def _in_front(argv: list[str]) -> list[str]:
     return [argv[0], argv[at], *argv[1:at], *argv[at + 1 :]]
 
 
-def values_of(launcher: str) -> tuple[str, ...]:
-    """The options of a launcher that take a value."""
-    kept = _KEPT[launcher][1] if launcher in _KEPT else _NEUTRAL.get(launcher, _PACKAGES)
-    return (*kept, *[long for (name, _), long in _LONG.items() if name == launcher])
-
-
 def kept(argv: list[str]) -> tuple[list[str], list[str], str]:
     """(prefix, rest, folder it works in or "") when `argv` starts with a wrapper that matters and runs something, else
     ([], argv, "")."""
-    if basename(argv[0]) not in _STARTERS:
+    if basename(argv[0]) not in STARTERS:
         return [], argv, ""
     given, argv = argv, _in_front(argv)
-    for words, others in _LONG_HAND:
+    for words, others in LONG_HAND:
         if tuple(argv[: len(words)]) == words:
             argv = [*others, *argv[len(words) :]]
     name = basename(argv[0])
     if name == "nix":
         return _nix(argv)
-    spec = _KEPT.get(name)
+    spec = KEPT.get(name)
     if spec is not None:
         needs, values, dropped = spec
         if needs and tuple(argv[1 : 1 + len(needs)]) != needs:
@@ -243,11 +149,11 @@ def kept(argv: list[str]) -> tuple[list[str], list[str], str]:
         if (name == "rtk" and (len(argv) < 2 or argv[1] in _RTK_OWN)) or (name == "corepack" and _MANAGED.isdisjoint(argv[1:2])):
             return [], given, ""
         at = 1 + len(needs)
-    elif name in _TWO_WORDS and argv[1:2] and argv[1] in _TWO_WORDS[name]:
-        values, dropped, at = _PACKAGES, ("-y", "--yes"), 2
+    elif name in TWO_WORDS and argv[1:2] and argv[1] in TWO_WORDS[name]:
+        values, dropped, at = PACKAGES, ("-y", "--yes"), 2
     else:
         return [], given, ""
-    folders = _FOLDER.get(name, ())
+    folders = FOLDER.get(name, ())
     values = (*values, *folders)
     prefix, where = [name, *argv[1:at]], ""
     end = _after_options(argv, at, values)
@@ -268,7 +174,7 @@ def kept(argv: list[str]) -> tuple[list[str], list[str], str]:
             if word in folders:
                 where = value
             else:
-                options.append((_LONG.get((name, word), word), value))
+                options.append((LONG.get((name, word), word), value))
         elif word != "--" and word not in dropped:
             options.append((word + glued + value, ""))
     if name in ("sudo", "env"):

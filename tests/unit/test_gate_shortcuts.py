@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from projectmem_gate import blame, commands, known, lines, outcome, payloads, signature, telling, wrappers
+from projectmem_gate import blame, commands, known, launchers, lines, outcome, payloads, signature, telling, wrappers
 from projectmem_gate.identify import identify
 from projectmem_gate.known import KnownRoots
 from projectmem_gate.lines import rx, tail_lines
@@ -116,14 +116,14 @@ def test_programs_that_carry_no_other_are_passed_over(monkeypatch: pytest.Monkey
     """By their name, whatever stands behind it, and so are those that start no other."""
     names = ["git", "make", "uv", "tool", "run", "bun", "x", "nix", "mise", "sudo", "pnpx", "npx", "BASH.exe", "/bin/sh", "zsh",
              "pwsh", "su", "fish", "xargs", "gxargs", "find", "fd", "docker", "kubectl", "ssh", "nix-shell", "eval", "a/uv",
-             "timeout", *wrappers._KEPT, *wrappers._TWO_WORDS]  # fmt: skip
+             "timeout", *launchers.KEPT, *launchers.TWO_WORDS]  # fmt: skip
     rest = ["-c", "run", "exec", "x", "-exec", "ls", ";", "sh", "--", "-D", "a", "develop", "tool", "-command", "dlx"]
     chance = random.Random(11)
     for _ in range(5_000):
         argv = [chance.choice(names), *chance.choices(rest, k=chance.randrange(6))]
         short = wrappers.kept(list(argv))
         with monkeypatch.context() as patch:
-            patch.setattr(wrappers, "_STARTERS", names)
+            patch.setattr(wrappers, "STARTERS", names)
             assert wrappers.kept(list(argv)) == short
         if not wrappers.may_carry(argv[0]):
             assert argv[0] != "eval" and wrappers.shell_payload(argv) is None and wrappers.ssh(argv) is None
