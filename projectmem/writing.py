@@ -91,9 +91,9 @@ def append(
         if (background := sys.modules.get("projectmem.hook.background")) is not None:
             background.reap()  # a process that goes on started something earlier, which may have ended
     except SpooledError:
-        from projectmem.hook import draining
+        from projectmem.hook import spooled
 
-        draining.soon(place.home)
+        spooled.soon(place.home)
         raise
     finally:
         store.wait_ms = usual

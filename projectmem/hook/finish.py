@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from projectmem.hook.draining import waiting_calls
+from projectmem.hook.spooled import waiting_calls
 from projectmem.hook.state import end_turn, kept_words, record, turn_in, turn_of
 
 TYPE_CHECKING = False

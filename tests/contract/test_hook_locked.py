@@ -43,9 +43,9 @@ def test_what_waits_comes_in_without_another_append(hooked: Any) -> None:
 
 def test_what_had_to_be_put_right_as_it_came_in_is_said(hooked: Any, monkeypatch: Any) -> None:
     """The process that brings it in has nobody to tell: hook.log keeps it."""
-    from projectmem.hook import draining
+    from projectmem.hook import draining, spooled
 
-    monkeypatch.setattr(draining, "soon", lambda home: None)
+    monkeypatch.setattr(spooled, "soon", lambda home: None)
     with _locked(hooked):
         hooked.fails(hooked.call(BUILD), ERROR)
     (segment,) = (hooked.home / "log").glob("*/*.jsonl")
@@ -60,9 +60,9 @@ def test_what_may_not_be_read_is_not_waited_for(hooked: Any, monkeypatch: Any) -
     """A file that root left: no process tries for half a minute."""
     import os
 
-    from projectmem.hook import draining
+    from projectmem.hook import draining, spooled
 
-    monkeypatch.setattr(draining, "soon", lambda home: None)
+    monkeypatch.setattr(spooled, "soon", lambda home: None)
     with _locked(hooked):
         hooked.fails(hooked.call(BUILD), ERROR)
     monkeypatch.setattr(os, "access", lambda path, mode: False)
@@ -73,9 +73,9 @@ def test_what_may_not_be_read_is_not_waited_for(hooked: Any, monkeypatch: Any) -
 
 def test_what_waits_is_on_record_for_the_batch(hooked: Any, monkeypatch: Any) -> None:
     """Though the state that the event left its claim in is another one by now: it is not recorded a second time."""
-    from projectmem.hook import draining
+    from projectmem.hook import spooled
 
-    monkeypatch.setattr(draining, "soon", lambda home: None)
+    monkeypatch.setattr(spooled, "soon", lambda home: None)
     call = hooked.call(BUILD)
     with _locked(hooked):
         hooked.fire("PostToolUseFailure", **call, error=ERROR, is_interrupt=False, duration_ms=9)

@@ -20,7 +20,7 @@ from projectmem_logs.store import LogStore
 from projectmem import place, undecided
 from projectmem.cli import app
 from projectmem.errors import NotFoundError
-from projectmem.hook import draining
+from projectmem.hook import spooled
 from projectmem.hook.payload import call_of
 from projectmem.importers import backfill as importing
 from projectmem.importers import written
@@ -38,7 +38,7 @@ class Busy:
         self.home, self.clock, self.seconds, self.held = home, 0.0, 0.0, -1
         played = SimpleNamespace(monotonic=lambda: self.clock, monotonic_ns=time.monotonic_ns, sleep=self._sleep)
         monkeypatch.setattr(files, "time", played)
-        monkeypatch.setattr(draining, "soon", lambda _: None)  # the process that would bring in what waits
+        monkeypatch.setattr(spooled, "soon", lambda _: None)  # the process that would bring in what waits
         LogStore(str(home)).append([], now=NOW)
 
     def _sleep(self, seconds: float) -> None:

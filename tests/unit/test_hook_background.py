@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from projectmem import writing
-from projectmem.hook import background, draining
+from projectmem.hook import background, draining, spooled
 from tests.patience import PATIENCE
 from tests.places import new_place
 
@@ -71,10 +71,10 @@ def test_a_log_that_was_removed_meanwhile_does_not_come_back(tmp_path: Path, mon
     """Neither by whoever wants something brought in nor by the process that should do it."""
     monkeypatch.setattr(background, "_children", [])
     home = tmp_path / "home"
-    draining.soon(str(home))
+    spooled.soon(str(home))
     draining.main(str(home))
     assert background._children == [] and not home.exists()
     home.mkdir()
-    assert background.start_alone(draining.lock_path(str(home)), "projectmem.hook.draining", str(home))
+    assert background.start_alone(spooled.lock_path(str(home)), "projectmem.hook.draining", str(home))
     _wait(background._children[0])
     background.reap()
