@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import subprocess
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
+import grimp
 import pytest
 
 REPO = Path(__file__).resolve().parents[2]
@@ -80,6 +82,17 @@ def test_source_file_keeps_the_house_rules(path: Path) -> None:
         if used == "print" and not name.startswith(PRINTERS):
             wrong.append(f"line {line}: only the command line prints")
     assert not wrong, f"{name}:\n  " + "\n  ".join(wrong)
+
+
+def test_no_two_modules_import_each_other() -> None:
+    """Imports have an order, those inside functions too (what only types need does not count)."""
+    names = [package.rpartition("/")[2] for package in PACKAGES]
+    graph = grimp.build_graph(*names, exclude_type_checking_imports=True, cache_dir=None)
+    try:
+        order = list(TopologicalSorter({m: graph.find_modules_directly_imported_by(m) for m in graph.modules}).static_order())
+    except CycleError as exc:
+        pytest.fail(f"a circle: {' <- '.join(exc.args[1])}")
+    assert len(order) >= len(_sources()) - len(names)
 
 
 @pytest.mark.parametrize("name", ["reference_gate.py", "reference_rules.py"])
