@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 
+from projectmem_logs import files
 from projectmem_logs.errors import SpooledError
 from projectmem_logs.store import LogStore
 
@@ -118,7 +119,7 @@ def _fold(
     from projectmem_projections.snapshot import Snapshot as Opened
 
     path = snapshot_path(home)
-    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    files.make_last(os.path.dirname(path))
     own = Opened(path)
     try:
         _apply(home, events, own, ends, folded)

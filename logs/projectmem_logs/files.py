@@ -28,13 +28,19 @@ _WINDOWS = sys.platform == "win32"
 MANDATORY = fcntl is None  # whether a lock keeps others from reading and writing what is locked
 
 
-def make_dir(path: str) -> None:
-    """One directory, 0700, whose name is durable; also where it was there already, as whoever made it may have been
-    stopped before its parent was synced."""
+def make_last(path: str) -> None:
+    """One directory, 0700, unless it is there; what it holds can be made again, so its name need not be durable. Never one above
+    it: where a log was removed meanwhile, its folder does not come back. Raises FileNotFoundError then, OSError."""
     try:
         os.mkdir(path, 0o700)
     except FileExistsError:
         pass
+
+
+def make_dir(path: str) -> None:
+    """One directory, 0700, whose name is durable; also where it was there already, as whoever made it may have been
+    stopped before its parent was synced."""
+    make_last(path)
     sync_dir(os.path.dirname(path))
 
 

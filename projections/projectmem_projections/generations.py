@@ -165,7 +165,8 @@ def build(home: str, *, wait_ms: int = 0) -> str:
     Nothing is taken away before the new one stands. Raises CountMismatch, OSError, duckdb.Error; then the old one stays.
     """
     folder = _folder(home)
-    os.makedirs(folder, mode=0o700, exist_ok=True)
+    files.make_last(os.path.dirname(folder))
+    files.make_last(folder)
     lock = files.lock(os.path.join(folder, "build.lock"), wait_ms)
     if lock is None:
         return ""

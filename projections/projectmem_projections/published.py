@@ -37,7 +37,8 @@ def publish(folder: str, build: Callable[[str], None]) -> str | None:
 
     Raises what `build` raises and OSError; the generation in use stays as it was.
     """
-    os.makedirs(folder, mode=0o700, exist_ok=True)
+    files.make_last(os.path.dirname(folder))
+    files.make_last(folder)
     lock = files.lock(os.path.join(folder, LOCK), 0)
     if lock is None:
         return None

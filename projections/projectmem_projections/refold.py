@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from projectmem_logs import files
 from projectmem_logs.reader import read_events
 
 from . import tail
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 def rebuild_snapshot(home: str) -> tuple[dict[str, int], int]:
     """Fold the whole log into a new gate snapshot and put it in the old one's place; (cursor, events folded)."""
     folder = os.path.join(home, "projections")
-    os.makedirs(folder, mode=0o700, exist_ok=True)
+    files.make_last(folder)
     path = os.path.join(folder, "gate.sqlite")
     building = f"{path}.{os.getpid()}.building"
     discard(building)

@@ -51,10 +51,7 @@ def start_alone(lock: str, module: str, home: str) -> bool:
     """`start` it for `home`, unless the process that holds `lock` is at work already; whether it was started. Raises OSError."""
     from projectmem_logs import files
 
-    try:
-        os.mkdir(f"{home}/projections", 0o700)  # not `home`: where that was removed meanwhile, nothing is made
-    except FileExistsError:
-        pass
+    files.make_last(f"{home}/projections")
     held = files.lock(lock, 0)
     if held is None:
         return False

@@ -58,9 +58,10 @@ def run(place: Place, payload: Payload, now: int, why: str) -> dict[str, Any] | 
 
 
 def _opened(path: str) -> Meanwhile:
+    from projectmem_logs import files
     from projectmem_projections.errors import SnapshotDamaged
 
-    os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
+    files.make_last(os.path.dirname(path))
     try:
         return Meanwhile(path, busy_ms=BUSY_MS)
     except SnapshotDamaged:

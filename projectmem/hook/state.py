@@ -57,7 +57,9 @@ def open_state(place: Place, *, patient: bool = True) -> Snapshot:
     if not os.path.exists(path):
         if not patient:
             _check_size(place, "it is missing")
-        os.makedirs(folder, 0o700, exist_ok=True)
+        from projectmem_logs import files
+
+        files.make_last(folder)
     try:
         return _opened(place, path, patient)
     except SnapshotDamaged as exc:

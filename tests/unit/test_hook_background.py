@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from projectmem_projections import generations, glance, published, refold
 
 from projectmem import writing
-from projectmem.hook import background, draining, spooled
+from projectmem.hook import background, draining, meanwhile, refolding, spooled, state
+from projectmem.place import Place
 from tests.patience import PATIENCE
 from tests.places import new_place
 
@@ -78,3 +82,25 @@ def test_a_log_that_was_removed_meanwhile_does_not_come_back(tmp_path: Path, mon
     assert background.start_alone(spooled.lock_path(str(home)), "projectmem.hook.draining", str(home))
     _wait(background._children[0])
     background.reap()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda place: state.open_state(place),
+        lambda place: writing._fold(place.home, [], None, {}, {}),
+        lambda place: meanwhile._opened(refolding.meantime_path(place.home)),
+        lambda place: refold.rebuild_snapshot(place.home),
+        lambda place: generations.build(place.home),
+        lambda place: published.publish(glance.folder(place.home), lambda _: None),
+    ],
+    ids=["snapshot", "fold", "meantime", "refold", "summaries", "recall"],
+)
+def test_nor_by_whoever_makes_what_can_be_folded_again(tmp_path: Path, make: Callable[[Place], object]) -> None:
+    """Each makes its folder within the log's, and never that itself."""
+    place = new_place(tmp_path / "project", 1)
+    make(place)
+    shutil.rmtree(place.home)
+    with pytest.raises(FileNotFoundError):
+        make(place)
+    assert not os.path.exists(place.home)
