@@ -68,10 +68,13 @@ def _answered(call: Call, response: Any, told: Call | None) -> None:
         if content is None and code is not None:  # a command's, where it is not told as text alone
             exited(call, code, text_of(response, "output"))
         return
-    text = response if isinstance(response, str) else ""
+    text, known = unwrapped(response if isinstance(response, str) else "")
     if told is not None:
         exited(call, told["exit_code"], text or told["output"])
         call["duration_ms"], call["interrupted"] = told["duration_ms"], told["interrupted"]
+        return
+    if known is not None:
+        exited(call, known, text)
         return
     head, _, rest = text.partition("\n")
     code = head[11:].strip() if head.startswith("Exit code: ") else ""
@@ -79,6 +82,21 @@ def _answered(call: Call, response: Any, told: Call | None) -> None:
         exited(call, int(code), rest)
     else:
         call["output"] = text
+
+
+def unwrapped(output: str) -> tuple[str, int | None]:
+    """(text, exit code) of an output that is JSON of both, as some versions have it: `{"output":"x","metadata":{"exit_code":1}}`;
+    (the output, None) for any other; no code where it tells of none. Hook and importer share it."""
+    if not output.startswith("{") or '"metadata"' not in output:
+        return output, None
+    from projectmem_logs.fastjson import loads
+
+    try:
+        told = loads(output)
+        text, code = told["output"], told["metadata"].get("exit_code")
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return output, None
+    return (text, code if type(code) is int else None) if isinstance(text, str) else (output, None)
 
 
 def _ended(payload: Payload) -> dict[str, Call]:
@@ -117,6 +135,7 @@ def read_item(payload: Payload, item: Mapping[str, Any], patches: Mapping[str, A
         id = text_of(item, "call_id")
         output = item.get("output")
         text = output if isinstance(output, str) else text_of(output, "content") if isinstance(output, dict) else ""
+        text, _ = unwrapped(text)
         if id in patches and text.startswith(_PATCH_FAILED):
             given = {"command": patches[id].get("input")}
             return errored(call_of(payload, HARNESS, "apply_patch", given, id), text)

@@ -102,13 +102,9 @@ def _id(raw: bytes) -> str:
 
 def _ended(output: str) -> tuple[str, int | None]:
     """(text, exit code) of an output: JSON of both, or lines about the run before the text."""
-    if output.startswith("{"):
-        try:
-            told = parsed(output.encode("utf-8", "surrogatepass"))
-            about = told.get("metadata")
-            return str(told.get("output") or ""), about.get("exit_code") if isinstance(about, dict) else None
-        except (ValueError, AttributeError):
-            return output, None
+    told, code = codex.unwrapped(output)
+    if told != output:
+        return told, code
     head, found, text = output.partition("\nOutput:\n")
     mark = "Process exited with code" if "Process exited with code" in head else "Exit code:"
     return (text, number_after(head, mark)) if found else (output, None)
@@ -119,6 +115,7 @@ def _patched(payload: Any, item: dict[str, Any], patches: dict[str, Any]) -> Cal
     id, output = str(item.get("call_id")), item.get("output")
     if item.get("type") != "custom_tool_call_output" or id not in patches or not isinstance(output, str):
         return None
-    if patches[id].get("name") != "apply_patch" or not output.startswith("Exit code: 0"):
+    text, code = codex.unwrapped(output)
+    if patches[id].get("name") != "apply_patch" or not (code == 0 or output.startswith("Exit code: 0")):
         return None
-    return exited(call_of(payload, codex.HARNESS, "apply_patch", {"command": patches[id].get("input")}, id), 0, output)
+    return exited(call_of(payload, codex.HARNESS, "apply_patch", {"command": patches[id].get("input")}, id), 0, text)

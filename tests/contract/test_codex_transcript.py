@@ -69,6 +69,25 @@ def test_the_exit_code_is_read_from_the_transcript(session: Codex) -> None:
     assert session.hooked.events("action.finished")[0]["data"]["duration_ms"] == 2500
 
 
+def _json(text: str, code: int) -> str:
+    return json.dumps({"output": text, "metadata": {"exit_code": code, "duration_seconds": 0.1}})
+
+
+def test_a_result_that_is_json_as_text_is_read(session: Codex) -> None:
+    """Some versions put output and exit code in one; with and without what the transcript tells of the call."""
+    root = str(session.hooked.root)
+    session.fire("PostToolUse", **_call("c1", "make build"), tool_response=_json("make: *** [build] Error 2\n", 2))
+    session.fire("PostToolUse", **_call("c2", "make all"), tool_response=_json("", 0))
+    session.write(_ran("c3", "make test", 1, "AssertionError: no\n", root))
+    session.fire("PostToolUse", **_call("c3", "make test"), tool_response=_json("AssertionError: no\n", 1))
+    session.fire("PostToolUse", **_call("c4", "cat a.json"), tool_response='{"output": 3, "metadata": {"exit_code": 1}}')
+    session.fire("PostToolUse", **_call("c5", "cat b.json"), tool_response='{"output": "x", "metadata": ')
+    assert session.rows()[:3] == [("make build", "failed", 2), ("make all", "ok", 0), ("make test", "failed", 1)]
+    assert [row[2] for row in session.rows()[3:]] == [None, None]
+    said = [e["data"]["excerpt"] for e in session.hooked.events("action.finished")]
+    assert not any("metadata" in text for text in (said[0], said[2]))
+
+
 def test_a_command_that_went_on_running_is_learned_when_it_has_ended(session: Codex) -> None:
     """No event tells of its end: the next event after a call, or the end of the turn, looks. It is recorded once."""
     root = str(session.hooked.root)
@@ -92,11 +111,12 @@ PATCH = "*** Begin Patch\n*** Update File: a.txt\n@@\n-nonexist\n+x\n*** End Pat
 REFUSED = "apply_patch verification failed: Failed to find expected lines in a.txt:\nnonexist"
 
 
-def test_a_patch_that_did_not_apply_is_known_before_it_is_tried_again(session: Codex) -> None:
+@pytest.mark.parametrize("told", [REFUSED, _json(REFUSED, 1)], ids=["text", "json"])
+def test_a_patch_that_did_not_apply_is_known_before_it_is_tried_again(session: Codex, told: str) -> None:
     """It fires no event after the call; before the next patch the transcript is read."""
     patch = {"tool_name": "apply_patch", "tool_input": {"command": PATCH}}
     assert session.fire("PreToolUse", **patch, tool_use_id="p1") is None
-    session.write(*_patched("p1", PATCH, REFUSED))
+    session.write(*_patched("p1", PATCH, told))
     reply = session.fire("PreToolUse", **patch, tool_use_id="p2")
     (event,) = session.hooked.events("action.finished")
     assert (event["data"]["outcome"], event["data"]["call"]) == ("failed", "p1")

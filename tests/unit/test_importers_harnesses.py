@@ -221,6 +221,10 @@ def test_a_harness_without_a_reader_has_no_sessions(place: Place) -> None:
     assert set(MADE) | {"claude-code"} == set(SOURCES)
 
 
+PATCH = "*** Begin Patch\n*** Update File: a.txt\n@@\n-nonexist\n+x\n*** End Patch\n"
+REFUSED = "apply_patch verification failed: Failed to find expected lines in a.txt:\nnonexist"
+
+
 def test_codex_sessions_of_older_versions_are_read_from_what_the_model_was_told(place: Place, tmp_path: Path) -> None:
     """Exit codes in JSON or in lines; a command that both ways tell of is one; one that goes on, and broken lines, are none."""
 
@@ -252,10 +256,15 @@ def test_codex_sessions_of_older_versions_are_read_from_what_the_model_was_told(
         asked("f6", "shell", "{broken"),
         told("f6", "x"),
         told("f7", "nobody asked"),
+        line(type="custom_tool_call", call_id="f8", name="apply_patch", input=PATCH),
+        line(type="custom_tool_call_output", call_id="f8", output=json.dumps({"output": "Done", "metadata": {"exit_code": 0}})),
+        line(type="custom_tool_call", call_id="f9", name="apply_patch", input=PATCH),
+        line(type="custom_tool_call_output", call_id="f9", output=json.dumps({"output": REFUSED, "metadata": {"exit_code": 1}})),
     ]
     _write(tmp_path / "home/.codex/sessions/2025/11/30/rollout-2025-11-30T17-03-00-s1.jsonl", lines)
     counts = backfill(place, now=NOW, sources=sessions(place, ["codex"]))
     assert _rows(place) == [
-        ("make build", "failed", 2, "import"), ("make test", "failed", 1, "import"), ("ls", "ok", 0, "import")
+        ("make build", "failed", 2, "import"), ("make test", "failed", 1, "import"), ("ls", "ok", 0, "import"),
+        ("edit a.txt: nonexist -> x", "ok", 0, "import"), ("edit a.txt: nonexist -> x", "failed", None, "import"),
     ]  # fmt: skip
     assert counts.damaged == 0
