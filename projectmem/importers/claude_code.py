@@ -21,6 +21,7 @@ from projectmem.hook.payload import OUTCOME_OPEN, Payload
 from projectmem.importers.reading import Call, Counts, by_age, parsed, raw_lines, time_us
 from projectmem.place import Place
 
+HELD_MAX = 1000  # lines that wait for the first time of a file
 SLUG_CUT = 180  # longer slugs are cut by the client; what a file is about is read from its lines anyway
 
 
@@ -62,19 +63,54 @@ def _roots(place: Place) -> set[str]:
 def read_calls(path: Path, counts: Counts | None = None) -> Iterator[Call]:
     """The tool calls of one transcript in the order of their results; those without one come last, with `at` None.
 
-    A call is the adapters' neutral dict with `at` (us) of its result. Lines that are no JSON are counted as damaged.
+    A call is the adapters' neutral dict with `at` (us) of its result. Lines that are no JSON are counted as damaged, and so are
+    results that no time can be had for (`_timed`).
     """
     counts = counts or Counts()
     open_calls: dict[str, Call] = {}
     tasks: dict[str, Call] = {}
-    for raw in raw_lines(path, counts):
-        if b"tool_use" not in raw and b"task-notification" not in raw:
-            continue
-        line = _parsed(raw, path, counts)
-        if line is not None:
-            yield from _line(line, open_calls, tasks, path)
+    for line, at, own in _timed(path, counts):
+        for call in _line(line, open_calls, tasks, path, at, own):
+            if at:
+                yield call
+            else:
+                counts.bad(path, "a result without a time, and no line near it that has one")
     for call in open_calls.values():
         yield {**call, "at": None}
+
+
+def _timed(path: Path, counts: Counts) -> Iterator[tuple[dict[str, Any], int, int]]:
+    """(line, us, us of its own or 0) of the lines that may tell of a call. A time that cannot be read is that of the last line
+    before which has one, else of the next within HELD_MAX lines, else 0."""
+    last, passed = 0, b""
+    held: list[dict[str, Any]] = []
+    for raw in raw_lines(path, counts):
+        if b"tool_use" not in raw and b"task-notification" not in raw:
+            passed = raw
+            continue
+        line = _parsed(raw, path, counts)
+        if line is None:
+            continue
+        own = time_us(line.get("timestamp"))
+        last = own or _time_in(passed) or last
+        passed = b""
+        if not last and len(held) < HELD_MAX:
+            held.append(line)
+            continue
+        yield from ((early, last, 0) for early in held)
+        held.clear()
+        yield line, last, own
+    last = _time_in(passed)
+    yield from ((early, last, 0) for early in held)
+
+
+def _time_in(raw: bytes) -> int:
+    """The time of a line that was passed over, 0 for none."""
+    try:
+        line = parsed(raw)
+    except ValueError:
+        return 0
+    return time_us(line.get("timestamp")) if isinstance(line, dict) else 0
 
 
 def _parsed(raw: bytes, path: Path, counts: Counts) -> dict[str, Any] | None:
@@ -87,10 +123,12 @@ def _parsed(raw: bytes, path: Path, counts: Counts) -> dict[str, Any] | None:
     return line if isinstance(line, dict) and line.get("type") in ("assistant", "user") else None
 
 
-def _line(line: dict[str, Any], open_calls: dict[str, Call], tasks: dict[str, Call], path: Path) -> Iterator[Call]:
+def _line(
+    line: dict[str, Any], open_calls: dict[str, Call], tasks: dict[str, Call], path: Path, at: int, own: int
+) -> Iterator[Call]:
+    """The calls that a line ends. at  its time (us) or a near line's;  own  its own, 0 for none: only that times a call."""
     message = line.get("message")
     content = message.get("content") if isinstance(message, dict) else None
-    at = time_us(line.get("timestamp"))
     if isinstance(content, str):
         if content.startswith("<task-notification>"):
             yield from _ended(content, tasks, at)
@@ -98,17 +136,19 @@ def _line(line: dict[str, Any], open_calls: dict[str, Call], tasks: dict[str, Ca
     for block in content if isinstance(content, list) else ():
         kind = block.get("type") if isinstance(block, dict) else None
         if kind == "tool_use" and isinstance(block.get("name"), str) and isinstance(block.get("id"), str):
-            open_calls[block["id"]] = _opened(line, message, block, at, path)
-        elif kind == "tool_result" and isinstance(block.get("tool_use_id"), str) and at:
+            open_calls[block["id"]] = _opened(line, message, block, own, path)
+        elif kind == "tool_result" and isinstance(block.get("tool_use_id"), str):
             call = open_calls.pop(block["tool_use_id"], None)
             if call is not None:
                 _closed(call, line, block, at)
+                if own and call["began"]:
+                    call["duration_ms"] = max(0, (own - call["began"]) // 1000)
                 if call["background"]:
                     tasks[call["call"]] = call
                 yield call
 
 
-def _opened(line: dict[str, Any], message: Any, block: dict[str, Any], at: int, path: Path) -> Call:
+def _opened(line: dict[str, Any], message: Any, block: dict[str, Any], began: int, path: Path) -> Call:
     model = message.get("model")
     agent = line.get("agentId")
     return {
@@ -122,7 +162,7 @@ def _opened(line: dict[str, Any], message: Any, block: dict[str, Any], at: int, 
         "cwd": str(line.get("cwd") or ""),
         **OUTCOME_OPEN,
         "turn": -1,
-        "began": at,
+        "began": began,
     }
 
 
@@ -136,8 +176,6 @@ def _closed(call: Call, line: dict[str, Any], block: dict[str, Any], at: int) ->
         kind = line.get("toolDenialKind")
         call["error_kind"] = {"user-rejected": "rejected", "permission-rule": "denied"}.get(str(kind), call["error_kind"])
     call["at"] = at
-    if call["began"]:
-        call["duration_ms"] = max(0, (at - call["began"]) // 1000)
 
 
 def _ended(prompt: str, tasks: dict[str, Call], at: int) -> Iterator[Call]:
@@ -145,7 +183,7 @@ def _ended(prompt: str, tasks: dict[str, Call], at: int) -> Iterator[Call]:
     payload = Payload("UserPromptSubmit", "prompt", {"prompt": prompt, "session_id": "", "cwd": ""})
     task = results.task_notification(payload)
     started = tasks.pop(task["call"], None) if task else None
-    if task is None or started is None or not at:
+    if task is None or started is None:
         return
     call = results.ended_task(payload, task, started)
     if call is not None:

@@ -200,3 +200,49 @@ def test_a_failure_behind_a_pipe_is_known_by_the_error_on_record(kept: Kept, apa
     counts = backfill(kept.place, now=NOW)
     assert counts.failed == (1 if apart else 2)
     assert [outcome for _, outcome in kept.recorded()] == ["failed", "failed", "ok"]
+
+
+def _untimed(lines: list[dict[str, Any]], *numbers: int) -> list[dict[str, Any]]:
+    return [{**line, "timestamp": "soon"} if n in numbers else line for n, line in enumerate(lines)]
+
+
+def test_a_result_without_a_time_has_that_of_the_lines_around_it(kept: Kept) -> None:
+    """The last one before it, whatever line that is; at the start of a file the next. Nobody knows how long the call took."""
+    lines = [
+        *kept.call("t1", "make a", "Exit code 2\nerror: a", True),
+        *kept.call("t2", "make b", "Exit code 2\nerror: b", True),
+        kept.line("assistant", [{"type": "text", "text": "hm"}]),
+        *kept.call("t3", "make c", "Exit code 2\nerror: c", True),
+    ]
+    kept.write(_untimed(lines, 0, 1, 3, 5, 6))
+    counts = backfill(kept.place, now=NOW)
+    assert (counts.recorded, counts.failed, counts.unfinished, counts.damaged) == (3, 3, 0, 0)
+    events = {event["data"]["call"]: event for event in read_events(kept.place.home)}
+    seconds = {id: (event["at"] - time_us(f"{DAY}00.500Z")) // 1_000_000 for id, event in events.items()}
+    assert seconds == {"t1": 3, "t2": 3, "t3": 5}
+    assert all(event["data"]["duration_ms"] is None for event in events.values())
+
+
+def test_results_that_no_time_can_be_had_for_are_said(kept: Kept) -> None:
+    """They are no calls without a result."""
+    lines = [*kept.call("t1", "make a", "Exit code 2\nerror: a", True), *kept.call("t2", "sleep 9", "")[:1]]
+    path = kept.write(_untimed(lines, 0, 1, 2))
+    counts = backfill(kept.place, now=NOW)
+    assert (counts.calls, counts.recorded, counts.unfinished, counts.damaged) == (1, 0, 1, 1)
+    assert f"{path} (a result without a time" in counts.line()
+
+
+def test_the_end_of_a_task_that_no_line_times_is_that_of_the_line_before(kept: Kept) -> None:
+    """Also where that is a line of another kind."""
+    started = "Command running in background with ID: b1. Output is being written to: /tmp/b1.output"
+    lines = kept.call("t1", "make slow", started)
+    note = (
+        "<task-notification>\n<task-id>b1</task-id>\n<tool-use-id>t1</tool-use-id>\n<status>failed</status>\n"
+        '<summary>Background command "make slow" failed with exit code 2</summary>\n</task-notification>'
+    )
+    kept.write(
+        [*lines, kept.line("assistant", [{"type": "text", "text": "wait"}]), {**kept.line("user", note), "timestamp": None}]
+    )
+    backfill(kept.place, now=NOW)
+    last = list(read_events(kept.place.home))[-1]
+    assert (last["data"]["outcome"], last["at"]) == ("failed", time_us(f"{DAY}03.500Z"))
