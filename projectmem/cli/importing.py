@@ -37,7 +37,9 @@ def register(parent: typer.Typer) -> None:
 
 def import_(
     form: Annotated[str, typer.Argument(metavar="FORMAT", help=HELP, show_default=False)],
-    files: Annotated[list[Path] | None, typer.Argument(metavar="FILE", help="What to read.", show_default=False)] = None,
+    files: Annotated[
+        list[Path] | None, typer.Argument(metavar="FILE", help="What to read; - is standard input.", show_default=False)
+    ] = None,
     command: Annotated[str, typer.Option("--command", help="With junit and pytest: what was run, e.g. `pytest -q`.")] = "",
     root: Root = "",
     as_json: Json = False,
@@ -70,9 +72,7 @@ def _named(place: Place, form: str, files: list[Path], command: str, as_json: bo
     read = _Noting(reader(form, place.root, command))
     if not files:
         raise BadInputError(f"name what to read: `projectmem import {form} FILE`")
-    missing = [path for path in files if not path.is_file()]
-    if missing:
-        raise BadInputError(f"{missing[0]} is no file")
+    files = _readable(form, files)
     counts = backfill(place, now=common.now(), sources=[(path, read) for path in files], progress=output.reading)
     unread = [str(path) for path in read.unread]
     if as_json:
@@ -85,6 +85,23 @@ def _named(place: Place, form: str, files: list[Path], command: str, as_json: bo
         fault = NOT.get(form) or (why if why.startswith("no session") else f"damaged{': ' + why if why else ''}")
         done = "the rest of it was recorded" if read.partly else "nothing was recorded" + (" of it" if read.held else "")
         raise ProjectmemError(f"{unread[0]} is {fault}{rest}: {done}")
+
+
+def _readable(form: str, files: list[Path]) -> list[Path]:
+    """The files, each once, when all can be read as this format. Raises BadInputError for what is no file, and for a stream that
+    its reader cannot do with."""
+    from projectmem.errors import BadInputError
+    from projectmem.importers import streams
+
+    piped = [path for path in files if streams.is_stream(path)]
+    missing = [path for path in files if path not in piped and not path.is_file()]
+    if missing:
+        raise BadInputError(f"{missing[0]} is no file")
+    if piped and form not in streams.FORMATS:
+        what = "standard input" if str(piped[0]) in streams.STDIN else f"{piped[0]} (a pipe)"
+        raise BadInputError(f"{form} cannot be read from {what}: save it to a file and name that")
+    streams.admit(piped)
+    return list(dict.fromkeys(files))
 
 
 def _kept(place: Place, form: str, as_json: bool) -> None:
@@ -108,9 +125,9 @@ def _written(place: Place, form: str, files: list[Path], as_json: bool) -> None:
     if form == "git" and files:
         raise BadInputError("git's history has no file to name: run it in the repository, or name that with --root")
     paths = files or [Path(place.root) / rival.FILE]
-    missing = [path for path in paths if form != "git" and not path.is_file()]
-    if missing:
-        raise (BadInputError if files else NotFoundError)(f"{missing[0]} is no file")
+    if not files and form != "git" and not paths[0].is_file():
+        raise NotFoundError(f"{paths[0]} is no file")
+    paths = _readable(form, paths) if form != "git" else []
     counts = Counts()
     entries = git_reverts.read_reverts(place, counts) if form == "git" else _of(paths, counts)
     with output.Waiting("reading git's history" if form == "git" else "reading notes"):
@@ -162,6 +179,7 @@ def said(form: str, read: int, counts: Counts) -> str:
         what = render.count(read, "session")
     noun = "outcome" if form in REPORTS else "call"
     more = [f"{counts.known} known already"] if counts.known else []
+    more += [f"{counts.unfinished} without a result"] if counts.unfinished else []
     more += [f"{counts.elsewhere} of another repository"] if counts.elsewhere else []
     tail = f" ({', '.join(more)})" if more else ""
     if not counts.recorded:

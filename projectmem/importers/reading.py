@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import IO, Any
 import orjson
 
 from projectmem.hook.payload import Payload
+from projectmem.importers import streams
 from projectmem.render import count
 
 Call = dict[str, Any]
@@ -81,7 +83,10 @@ def by_age(paths: Iterable[Path]) -> list[Path]:
 
 
 def opened(path: Path) -> IO[bytes]:
-    """The file for reading. Raises OSError, also for what is no regular file (a pipe would wait for ever)."""
+    """The file for reading, or a stream that a person named. Raises OSError, also for what is neither (a pipe would wait for
+    ever)."""
+    if (stream := streams.opened(path)) is not None:
+        return stream
     if path.exists() and not path.is_file():
         raise OSError(0, "not a file")
     return path.open("rb", buffering=PIECE)
@@ -145,17 +150,26 @@ def whole(path: Path, counts: Counts) -> tuple[bytes, int]:
     """(content, its time in us); nothing for a file that cannot be read, is empty or above WHOLE_MAX, which is counted."""
     try:
         with opened(path) as file:
-            state = os.fstat(file.fileno())
-            if state.st_size > WHOLE_MAX:
-                counts.bad(path, f"more than {WHOLE_MAX >> 20} MiB")
-                return b"", 0
-            raw = file.read(WHOLE_MAX).removeprefix(BOM)
+            size, written = _state(file)
+            raw = file.read(WHOLE_MAX + 1).removeprefix(BOM) if size <= WHOLE_MAX else b""
     except OSError as exc:
         counts.bad(path, exc)
         return b"", 0
+    if max(size, len(raw)) > WHOLE_MAX:
+        counts.bad(path, f"more than {WHOLE_MAX >> 20} MiB")
+        return b"", 0
     if not raw:
         counts.bad(path, "empty")
-    return raw, state.st_mtime_ns // 1000
+    return raw, written
+
+
+def _state(file: IO[bytes]) -> tuple[int, int]:
+    """(bytes, when it was written in us) of a file; a stream's length is not known, and it is written as it is read."""
+    try:
+        state = os.fstat(file.fileno())
+    except OSError:
+        return 0, time.time_ns() // 1000
+    return state.st_size, state.st_mtime_ns // 1000
 
 
 def whole_json(path: Path, counts: Counts) -> tuple[dict[str, Any], int]:

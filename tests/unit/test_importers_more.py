@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +18,11 @@ from projectmem_logs.reader import read_events
 
 from projectmem import caller
 from projectmem.cli.app import run
+from projectmem.importers import streams
 from projectmem.importers.reading import Counts
 from projectmem.importers.sources import SOURCES
 from projectmem.place import locate
+from tests.patience import PATIENCE
 
 NOW = 1_796_000_000_000_000
 TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
@@ -321,3 +326,57 @@ def test_help_knows_every_format(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["import", "--help"]) == 0
     said = " ".join(capsys.readouterr().out.replace("│", " ").split())
     assert all(form in said for form in (*FORMATS, "git", "projectmem"))
+
+
+def _claude(root: Path) -> bytes:
+    use = {"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "make a"}}
+    told = {"type": "tool_result", "tool_use_id": "t1", "content": "Exit code 2\nerror: a", "is_error": True}
+    base = {"sessionId": "s1", "cwd": str(root), "timestamp": "2026-11-30T10:00:00Z"}
+    rest = {"type": "tool_use", "id": "t2", "name": "Bash", "input": {"command": "sleep 9"}}
+    rows = [("assistant", use), ("user", told), ("assistant", rest)]
+    return b"".join(json.dumps({**base, "type": kind, "message": {"content": [one]}}).encode() + b"\n" for kind, one in rows)
+
+
+def _piped(root: Path, form: str, name: str, content: bytes, *words: str) -> subprocess.CompletedProcess[bytes]:
+    argv = [sys.executable, "-m", "projectmem", "import", form, name, "--root", str(root), *words]
+    return subprocess.run(argv, input=content, capture_output=True, check=False, timeout=PATIENCE)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="names of POSIX")
+@pytest.mark.parametrize("name", ["-", "/dev/stdin"])
+def test_a_session_is_read_from_standard_input(root: Path, name: str) -> None:
+    """What is without a result is said; a session without calls is known by its lines, though they are read once."""
+    done = _piped(root, "claude-code", name, _claude(root))
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout == b"read 1 session: 1 call recorded, it failed (1 without a result)\n"
+    assert [event["data"]["text"] for event in _all(root)] == ["make a"]
+    quiet = json.dumps(OWN["pi"]).encode()
+    assert _piped(root, "pi", name, quiet).stdout == b"read 1 session: nothing new\n"
+    other = _piped(root, "codex", name, quiet)
+    assert other.returncode == 3 and b"is no session of codex" in other.stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes")
+def test_a_report_is_read_from_a_named_pipe(root: Path, tmp_path: Path) -> None:
+    """More than what is kept of its start, and with the time it is read at where it tells none."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    cases = "".join(f'<testcase classname="c" name="n{i}"/>' for i in range(40_000))
+    text = f'<testsuite>{cases}<testcase name="last"><failure message="no"/></testcase></testsuite>'
+    assert len(text) > streams.HEAD
+    writer = threading.Thread(target=pipe.write_text, args=(text,))
+    writer.start()
+    before = time.time_ns() // 1000
+    assert _import(root, "junit", str(pipe), "--command", "pytest") == 0
+    writer.join()
+    (event,) = _all(root)
+    assert event["data"]["outcome"] == "failed" and event["at"] >= before
+
+
+@pytest.mark.skipif(os.name == "nt", reason="names of POSIX")
+@pytest.mark.parametrize("form", ["opencode", "cline", "gemini", "pytest", "projectmem"])
+def test_what_cannot_be_read_as_it_comes_is_to_be_saved_to_a_file(root: Path, form: str) -> None:
+    """Those ask for the file's neighbours, look twice, or are a database."""
+    done = _piped(root, form, "/dev/stdin", b"{}")
+    assert done.returncode == 2
+    assert f"{form} cannot be read from standard input: save it to a file and name that" in done.stderr.decode()
