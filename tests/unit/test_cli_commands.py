@@ -246,7 +246,7 @@ def test_without_a_log_every_command_says_init(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(place, "find", lambda cwd: None)
     run = Cli(tmp_path, capsys)
-    for args in (("failures",), ("log",), ("verify",), ("stats",), ("record", "note", "x"), ("check", "-c", "ls"), ("mcp",)):
+    for args in (("failures",), ("log",), ("verify",), ("stats",), ("record", "note", "x"), ("check", "-c", "ls")):
         run(*args, code=COULD_NOT)
         assert "projectmem init" in run.err
 

@@ -121,8 +121,8 @@ def test_no_tracked_file_names_an_index_host_or_a_machine_path() -> None:
 
 def test_requirements_are_pinned_and_hashed() -> None:
     """Every requirement has an exact version and at least one hash."""
-    for name in ("requirements.txt", "requirements-dev.txt", "requirements-minilm.txt"):
+    for name in ("requirements.txt", "requirements-dev.txt", "requirements-minilm.txt", "requirements-formats.txt"):
         logical = (REPO / name).read_text(encoding="utf-8").replace("\\\n", " ").splitlines()
         lines = [line for line in logical if line.strip() and not line.lstrip().startswith("#")]
-        assert len(lines) > 20
+        assert len(lines) > 5
         assert not [line for line in lines if "==" not in line or "--hash=sha256:" not in line], name
