@@ -119,7 +119,7 @@ def lines(tally: Tally, days: int, now: int, *, calls: int, repositories: int) -
     if not said["spoken"]:
         return [f"in the last {count(days, 'day')} this would have spoken 0 times ({over})"]
     saved = said["saved_us"]
-    about = f"{'saved' if saved >= 0 else 'cost'} about {_minutes(abs(saved))}"
+    about = f"{'saved' if saved >= 0 else 'cost'} {_minutes(abs(saved))}"
     times = f"{count(said['spoken'], 'time')}, right {count(said['right'], 'time')}"
     unknown = f", {said['unknown']} nobody can tell" if said["unknown"] else ""
     rows = [
@@ -148,7 +148,7 @@ def _reckoned(said: dict[str, Any]) -> list[str]:
 
 
 def _minutes(us: int) -> str:
-    return count(round(us / MINUTE), "minute") if us >= MINUTE else "less than a minute" if us else "no time"
+    return f"about {count(round(us / MINUTE), 'minute')}" if us >= MINUTE else "less than a minute" if us else "no time"
 
 
 def _told(number: int, moment: Moment) -> list[str]:

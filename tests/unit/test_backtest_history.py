@@ -105,7 +105,7 @@ def test_a_failure_that_is_repeated_is_a_right_word(machine: Machine, capsys: py
     machine.pi(shop, "b", "npm run build", "Error: cannot find config.json", 300)
     machine.claude(machine.repo("other"), "c", [("npm run build", ERROR, 200, 5)])
     said = _said(capsys)
-    assert "would have spoken 1 time, right 1 time, and saved about less than a minute" in said
+    assert "would have spoken 1 time, right 1 time, and saved less than a minute" in said
     assert "3 calls in 2 repositories; wrong 0 times" in said and "1 turn of 15 s" in said
     assert "The best moment" in said and "npm run build" in said and "(shop, pi)" in said and "failed 5 min ago" in said
     found = json.loads(_said(capsys, "--json"))
