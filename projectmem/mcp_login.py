@@ -130,6 +130,9 @@ def login(address: Address, say: Callable[[str], None]) -> str:
     provider = _provider(address, store, f"http://127.0.0.1:{page.server_port}/callback", shown, back)
     try:
         status = anyio.run(_try, address, provider)
+    except httpx2.TransportError as exc:
+        why = f"it cannot be reached ({exc or type(exc).__name__})"
+        raise ProjectmemError(f"no login to {address.shown}: {why}: check the address, and that the server runs") from None
     except (OAuthFlowError, httpx2.HTTPError, ValueError, OSError) as exc:
         raise ProjectmemError(f"no login to {address.shown}: {exc or type(exc).__name__}") from None
     finally:

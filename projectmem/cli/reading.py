@@ -104,7 +104,8 @@ def summary(
     elif text:
         common.say(output.safe(text, lines=True))
     else:
-        common.note("nothing to say yet" if budget >= ROOMY else f"nothing to say, or none of it fits into {budget} tokens")
+        what = f"nothing is known about `{output.safe(about)}`" if about else "nothing to say yet"
+        common.note(what if budget >= ROOMY else f"{what}, or none of it fits into {budget} tokens")
 
 
 def stats(root: Root = "", as_json: Json = False) -> None:

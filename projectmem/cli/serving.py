@@ -73,13 +73,13 @@ def proxy(
 
     entry = places.env(places.MCP_SERVER_VARIABLE)
     over_http = url or (entry and not (command or wrap or unwrap))
+    if log_in and not over_http:
+        raise BadInputError("say where to log in: `projectmem proxy --login --url URL`, the address of the MCP server")
     if sum(map(bool, (command, over_http, wrap, unwrap))) != 1:
         raise BadInputError("give the server's command after `--`, its address with --url, or a file with --wrap or --unwrap")
     if log_in:
         from projectmem.mcp_login import login
 
-        if not over_http:
-            raise BadInputError("--login wants the server's address: --url")
         common.say(login(_address(entry, url), common.say))
         return
     if command or over_http:
@@ -101,11 +101,16 @@ def _edit(file: Path, start: str, *, back: bool, every: bool, dry_run: bool) -> 
     done = ("the gate would be" if dry_run else "the gate is") + (" no longer before" if back else " before")
     for server in names:
         common.say(f"{done} the tools of {output.safe(server)}")
-    if not names:
+    there = [] if names or back else wrapping.planned(file, back=True)[0]
+    for server in there:
+        common.say(f"the gate is before the tools of {output.safe(server)} already")
+    if not names and not there:
         common.say(f"nothing to {'unwrap' if back else 'wrap'} in {output.safe(str(file))}")
     for server, why in [] if back else wrapping.left(file, every=every):
         common.note(f"left {output.safe(server)} as it is: {why}")
     if dry_run:
+        if names:
+            common.say("nothing was changed. To do it: the same without --dry-run")
         return
     if names:
         (wrapping.unwrap if back else lambda path: wrapping.wrap(path, every=every))(file)

@@ -68,7 +68,8 @@ def init(
     plugin = _folder(plugin, http or user)
     harnesses = [CLAUDE, *harnesses] if plugin else harnesses
     if not as_json and not harness and not detected():
-        common.note("no harness was found: this sets up Claude Code; name another with --harness")
+        where = "no harness was found (neither a program on PATH nor a folder in your home)"
+        common.note(f"{where}: this sets up Claude Code; name another with --harness")
     if not as_json or dry_run:
         found = _changes(common.workdir(root), harnesses, user, plugin, named=bool(harness))
         if as_json:

@@ -1,4 +1,4 @@
-"""`sql` and `export` as typed: tables, JSON, CSV, the limit, and what is said of a wrong question."""
+"""`sql`, `export` and others as typed: tables, JSON, CSV, the limit, and what is said of a wrong question."""
 
 from __future__ import annotations
 
@@ -62,6 +62,18 @@ def test_what_is_wrong_is_said_in_a_line_or_two(
     assert app.run(args) == 2
     err = capsys.readouterr().err
     assert says in err and "Traceback" not in err
+
+
+def test_a_summary_of_what_nobody_knows_names_it(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    assert app.run(["summary", "src/unheard.py"]) == 0
+    said = capsys.readouterr()
+    assert not said.out and "nothing is known about `src/unheard.py`" in said.err
+
+
+def test_a_login_without_an_address_says_what_to_type(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert app.run(["proxy", "--login"]) == 2
+    assert "`projectmem proxy --login --url URL`" in capsys.readouterr().err
 
 
 def test_without_a_question_the_tables_are_listed(project: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -159,9 +159,15 @@ def test_uninit_takes_the_proxy_out_and_a_dry_run_does_nothing(
             for path in before:
                 was = path.read_text()
                 assert run(["proxy", "--wrap", str(path), "--dry-run", "--root", str(repo)]) == 0
-                assert "the gate would be before the tools of" in capsys.readouterr().out and path.read_text() == was
+                said = capsys.readouterr().out
+                assert "the gate would be before the tools of" in said and "nothing was changed" in said
+                assert path.read_text() == was
                 assert run(["proxy", "--wrap", str(path), "--root", str(repo)]) == 0
                 assert path.read_text() != was
+                capsys.readouterr()
+                assert run(["proxy", "--wrap", str(path), "--root", str(repo)]) == 0
+                said = capsys.readouterr().out
+                assert "the gate is before the tools of" in said and " already" in said and "nothing to wrap" not in said
         gone.unlink()
         done = "\n".join(setup.uninit(str(repo)))
         assert f"took the proxy from before shop in {codex}" in done and str(gone) not in done
