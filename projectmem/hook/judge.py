@@ -185,11 +185,13 @@ def learnt(state: State, record: Any, session: str, action: Action | None) -> di
         since = min(since, record.at - STARTING_US)  # a server may have been started just before
     changes = state.changes(since, MAX_CHANGES, record.paths)
     later = state.ok_after(record.family, record.at, LATER_MAX) if record.family else ()
-    mended = _reinstalled(later, record)
+    mended, same = _reinstalled(later, record), _same_work(later, record)
     facts["changes"] = [
         [c.type, c.subject, c.at]
         for c in changes
-        if (c.type != "edit" or c.subject not in own) and (c.type != "install" or c.at not in mended)
+        if (c.type != "edit" or c.subject not in own)
+        and (c.type != "install" or c.at not in mended)
+        and (c.type not in ("any", "build") or _words(c.subject) != same)
     ]
     facts["remedy"] = _remedy(state, later, record, action.cwd if action is not None and action.kind == "sh" else "")
     retried = state.retried(record.cls, asker(record, session))
@@ -323,6 +325,17 @@ def _reinstalled(later: Sequence[Any], record: Any) -> set[int]:
     from projectmem_gate.remedies import is_remedy
 
     return {r["at"] for r in later if r["key"] != record.key and is_remedy(record, r["text"])}
+
+
+def _same_work(later: Sequence[Any], record: Any) -> list[str]:
+    """The work that failed, which has not gone well in any way since: that it was started again (in the background, or with an
+    outcome that nobody knows) says nothing of what may have mended it. [] where it did: that may have left something behind."""
+    return [] if record.fix or any(r["key"] != record.key for r in later) else _words(record.family)
+
+
+def _words(work: str) -> list[str]:
+    """The program and what it does: `npm serve` is `npm run serve`."""
+    return [word for word in work.split() if word != "run"]
 
 
 _INSTALLS = (" install", " ci", " add", " sync")

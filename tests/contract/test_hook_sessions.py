@@ -429,3 +429,29 @@ def test_a_prompt_recalls_what_it_is_about_and_nothing_else(hooked: Any) -> None
     (event,) = hooked.events("recall.decided")
     assert "please" not in json.dumps(event)
     assert hooked.fire("UserPromptSubmit", "two", prompt="write a poem about the sea") is None
+
+
+@pytest.mark.parametrize("command", ["npm run serve", "just serve", "./serve.sh"])
+def test_the_start_of_the_very_same_work_says_nothing_of_its_failure(hooked: Any, command: str) -> None:
+    """Somebody starts it in the background, and nobody hears how it ends: the next session is told as if it had not been."""
+    hooked.run(command, "Exit code 1\nError: Cannot start: no space in the pool\nnpm error code 1")
+    call = {**hooked.call(command), "tool_use_id": "toolu_bg"}
+    started = "Command running in background with ID: b1. Output is being written to: /tmp/x"
+    hooked.before(call, "two")
+    hooked.batch([(call, started)], "two")
+    assert [e["data"]["outcome"] for e in hooked.events("action.finished")] == ["failed", "unknown"]
+    assert hooked.before(hooked.call(command), "three") is not None
+    other = {**hooked.call("npm run prepare"), "tool_use_id": "toolu_other"}
+    hooked.before(other, "two")
+    hooked.batch([(other, started.replace("b1", "b2"))], "two")
+    assert hooked.before(hooked.call(command), "four") is None, "another program may have mended it"
+
+
+def test_the_same_work_that_went_well_in_another_way_may_have_left_something_behind(hooked: Any) -> None:
+    """Also where it was started once more after that."""
+    hooked.run("npm run serve", "Exit code 1\nError: Cannot start: no space in the pool\nnpm error code 1")
+    hooked.run("npm run serve -- --once")
+    call = {**hooked.call("npm run serve"), "tool_use_id": "toolu_bg"}
+    hooked.before(call)
+    hooked.batch([(call, "Command running in background with ID: b1. Output is being written to: /tmp/x")])
+    assert hooked.before(hooked.call("npm run serve"), "three") is None
