@@ -79,7 +79,22 @@ class Harness:
         folders = [str(p) for p in path.parents if not p.exists()]
         if made != text:
             hook_lists.write(path, made)
-        return note or {"file": str(path), "created": True, "folders": folders}
+        return self._noted(path, note or {"file": str(path), "created": True, "folders": folders})
+
+    def _noted(self, path: Path, note: Note) -> Note:
+        return {**note, "after": {file.name: hook_lists.digest(text) for file, text in self._own(path).items()}}
+
+    def _own(self, path: Path) -> dict[Path, str]:
+        """The files that are ours alone, as we write them."""
+        return {path: self.text()} if self.text is not None else {}
+
+    def changed(self, path: Path, note: Note | None) -> list[Path]:
+        """The files that were ours alone, and that somebody changed since: they are not as they were written by whoever made the
+        note, nor as `add` would write them. Raises SettingsError."""
+        after = (note or {}).get("after")
+        known = after if isinstance(after, dict) else {}
+        found = {file: (self._own_text(file), made) for file, made in self._own(path).items()}
+        return [f for f, (text, made) in found.items() if text not in ("", made) and hook_lists.digest(text) != known.get(f.name)]
 
     def planned(self, path: Path, note: Note | None = None) -> tuple[str, str, str]:
         """(what `add` would make of the file, the file as it is, the file without us). Raises SettingsError."""
@@ -184,7 +199,10 @@ class Scripts(Harness):
             if self._own_text(path / event) != self._script(event):
                 hook_lists.write(path / event, self._script(event))
             (path / event).chmod(0o755)
-        return note or {"file": str(path), "created": True, "folders": folders}
+        return self._noted(path, note or {"file": str(path), "created": True, "folders": folders})
+
+    def _own(self, path: Path) -> dict[Path, str]:
+        return {path / event: self._script(event) for event in self.events}
 
     def remove(self, path: Path, note: Note | None = None) -> bool:
         ours = [path / event for event in self.events if self._own_text(path / event)]

@@ -6,6 +6,8 @@ other byte of the file stays.
 from __future__ import annotations
 
 import hashlib
+import os
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +79,7 @@ def add(
         write(path, made)
     elif note is not None:
         return note
-    return {**first, "after": _hash(made), "undo": _undo(base, made)}
+    return {**first, "after": digest(made), "undo": _undo(base, made)}
 
 
 def planned(
@@ -215,10 +217,11 @@ def undone(text: str, undo: list[Any]) -> str:
 
 
 def _untouched(text: str, note: dict[str, Any] | None) -> bool:
-    return note is not None and bool(note.get("undo")) and note.get("after") == _hash(text)
+    return note is not None and bool(note.get("undo")) and note.get("after") == digest(text)
 
 
-def _hash(text: str) -> str:
+def digest(text: str) -> str:
+    """What a note has of a text that was written."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -251,3 +254,14 @@ def unlink(path: Path, note: dict[str, Any]) -> None:
             folder.rmdir()
         except OSError:
             break
+
+
+def put_aside(path: Path) -> Path:
+    """Give a file that somebody changed another name, which no harness reads; returns that. Raises SettingsError."""
+    target = path.resolve()
+    aside = next(name for n in count() if not os.path.lexists(name := target.with_name(f"{target.name}.kept{n or ''}")))
+    try:
+        target.rename(aside)
+    except OSError as exc:
+        raise SettingsError(f"{path} cannot be put aside ({exc.strerror or exc}): nothing was changed") from None
+    return aside

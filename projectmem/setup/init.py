@@ -21,7 +21,7 @@ from projectmem.importers.reading import Counts
 from projectmem.importers.sources import sessions
 from projectmem.place import Place
 from projectmem.serve import settings as resident
-from projectmem.setup import claude_settings, compiled, extensions, gitignore
+from projectmem.setup import claude_settings, compiled, extensions, gitignore, hook_lists
 from projectmem.setup import plugin as plugins
 from projectmem.setup.harnesses import CLAUDE, HARNESSES, HERE_ONLY, Harness
 
@@ -226,6 +226,8 @@ def _register(place: Place, report: Report, name: str, path: Path, *, user: bool
                 f"{path} holds the server's token and can be read by others: `chmod 600` it on a shared machine"
             )
     else:
+        if note is not None and "after" in note:  # else nobody knows what was written
+            report.warnings += _put_aside(harness, path, note)
         note = harness.add(path, note)
     note = {**note, "harness": name, "below": place.root} if folder else note
     if notes.get(str(path)) != note:
@@ -277,11 +279,13 @@ def uninit(start: str, *, user: bool = False) -> list[str]:
     notes = _notes(place)
     done = _unwrapped(notes)  # first: hooks may have come into the same file before
     for path, name in ({} if user else registered_below(place)).items():
+        done += _put_aside(HARNESSES[name], path, notes[str(path)])
         if HARNESSES[name].remove(path, notes.pop(str(path))):
             done.append(f"took the hooks of {HARNESSES[name].title} out of {path}")
         gitignore.include(place, f"/{path.relative_to(place.root).as_posix()}")
     for harness in HARNESSES.values():
         path = harness.path(place, user=user)
+        done += _put_aside(harness, path, notes.get(str(path)))
         if harness.remove(path, notes.pop(str(path), None)):
             done.append(f"took the hooks of {harness.title} out of {path}")
         others = any(Path(name).parts[-2:] == Path(harness.project).parts[-2:] for name in notes if "\0" not in name)
@@ -303,6 +307,12 @@ def uninit(start: str, *, user: bool = False) -> list[str]:
     if place.ready:
         done.append(f"left the log in {place.home} (delete the folder to forget everything)")
     return done
+
+
+def _put_aside(harness: Harness, path: Path, note: dict[str, Any] | None) -> list[str]:
+    """Keep what somebody made of files that were ours alone, where the harness does not read it. Returns what was done."""
+    said = "is not as `init` wrote it: it is out of use, and kept as"
+    return [f"{file} {said} {hook_lists.put_aside(file)}" for file in harness.changed(path, note)]
 
 
 def note_wrapped(place: Place, file: Path, wrapped: bool) -> None:

@@ -14,7 +14,7 @@ import pytest
 from projectmem import doctor
 from projectmem.cli.app import run
 from projectmem.place import find
-from projectmem.setup import claude_settings, command
+from projectmem.setup import claude_settings, command, node_bridge
 from projectmem.setup import init as setup
 from projectmem.setup.harnesses import HARNESSES, detected
 from projectmem.setup.hook_lists import SettingsError
@@ -309,3 +309,36 @@ def test_changes_shows_what_init_would_do_and_does_nothing(repo: Path) -> None:
     _init(repo, "gemini")
     assert path.read_text() == after
     assert setup.changes(str(repo), harnesses=["gemini"]) == []
+
+
+OWN = [name for name in OTHERS if name not in SHARED]
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_what_a_person_wrote_into_a_file_of_ours_is_kept(repo: Path, name: str) -> None:
+    """Aside, where the harness does not look, and that is said: by `uninit`, and by an `init` that writes the file anew."""
+    path = repo / HARNESSES[name].project
+    _init(repo, name)
+    file = path if path.is_file() else path / "PreToolUse"
+    ours = file.read_bytes()
+    for n, more in enumerate((b"\n", b"\n\n")):
+        file.write_bytes(ours + more)
+        said = _init(repo, name).warnings if n == 0 else setup.uninit(str(repo))
+        aside = file.with_name(f"{file.name}.kept{n or ''}")
+        assert any(str(file) in line and line.endswith(f"kept as {aside}") for line in said), said
+        assert aside.read_bytes() == ours + more
+        assert file.exists() == (n == 0) and (n == 1 or file.read_bytes() == ours)
+    assert sorted(p.name for p in file.parent.iterdir()) == [f"{file.name}.kept", f"{file.name}.kept1"]
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_a_file_that_another_version_wrote_is_no_changed_one(repo: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """The note has what was written; nothing is left of it."""
+    path = repo / HARNESSES[name].project
+    with monkeypatch.context() as old:
+        for module in (command, node_bridge):
+            old.setattr(module, "interpreter", lambda: "/opt/old/bin/python3")
+        _init(repo, name)
+    assert "/opt/old" in (path if path.is_file() else path / "PreToolUse").read_text()
+    assert not any("kept as" in line for line in setup.uninit(str(repo)))
+    assert not path.exists()
