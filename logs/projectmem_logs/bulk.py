@@ -9,6 +9,7 @@ import enum
 import gc
 import marshal
 import math
+from _thread import allocate_lock
 from collections.abc import Callable, Sequence
 from hashlib import sha256
 from threading import Thread
@@ -311,23 +312,38 @@ def _millisecond(ms: int) -> str:
 
 
 class Behind:
-    """One call running beside the caller; `join` waits for it and raises what it raised."""
+    """One call running beside the caller; `join` waits for it and raises what it raised. Where no thread is to be had it runs at
+    once."""
 
     def __init__(self, call: Callable[..., None], *args: Any) -> None:
         self._call, self._args = call, args
         self._error: BaseException | None = None
-        self._thread = Thread(target=self._run, name="projectmem import")
-        self._thread.start()
+        self._over, self._gone = False, allocate_lock()
+        self._gone.acquire()
+        try:
+            Thread(target=self._run, name="projectmem import").start()
+        except RuntimeError:
+            self._run()
 
     def _run(self) -> None:
         try:
             self._call(*self._args)
         except BaseException as e:
             self._error = e
+        self._over = True
+        self._gone.release()
 
     def join(self) -> None:
-        """Wait, then raise what the call raised."""
-        self._thread.join()
+        """Wait, then raise what the call raised. Ctrl-C does not cut it short, for the log may not be given to others before:
+        it is raised afterwards. (Thread.join, once interrupted, takes the thread for ended.)"""
+        stopped: BaseException | None = None
+        while not self._over:
+            try:
+                self._gone.acquire(timeout=1)
+            except BaseException as e:
+                stopped = e
+        if stopped is not None:
+            raise stopped
         if self._error is not None:
             raise self._error
 

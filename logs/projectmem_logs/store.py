@@ -354,12 +354,12 @@ class LogStore:
                 if len(data) > MAX_BATCH:
                     raise _too_much()
                 if behind is not None:
-                    joined, behind = behind, None
-                    joined.join()
+                    behind.join()
                 where = (data, seq + 1, seq + len(batch), hash, [id])
                 if i + 2 < len(cut):
                     behind = bulk.Behind(self._write_lines, *where)
                 else:
+                    behind = None
                     self._write_lines(*where)
                 out += events
                 seq, prev = seq + len(batch), hash
