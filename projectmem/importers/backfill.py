@@ -27,7 +27,7 @@ from projectmem.place import Place
 
 Reader = Callable[[Path, Counts], Iterator[Call]]
 Sources = Sequence[tuple[Path, Reader]]
-BATCH_EVENTS = 2_000  # written and folded in about a tenth of a second, for which the log is locked
+BATCH_EVENTS = 1_000  # the log is locked while they are written and folded: a tenth of a second, and twice that on a busy machine
 ALONE = 1_000  # calls that are recorded before other processes are asked to help: half a second's work, as starting them is
 HELPED_BYTES = 4 << 20  # of files that hold a call that is new: about as many are in them, and help is asked for at once
 BATCH_CHARS = 4 << 20  # of inputs: what is derived from one is a few times as long, and a batch of the log ends at 32 MiB
