@@ -6,7 +6,7 @@ A call is the adapters' neutral dict, already redacted: `session`, `agent`, `har
 
 from __future__ import annotations
 
-from projectmem_logs.canonical import canonical, sanitize
+from projectmem_logs.canonical import MAX_INT, canonical, sanitize
 from projectmem_logs.digest import sha256_hex
 
 TYPE_CHECKING = False
@@ -66,7 +66,7 @@ def finished_draft(
         **_described(call, action, asked),
         "failed_key": failed_key,
         "outcome": outcome.outcome,
-        "exit_code": outcome.exit_code,
+        "exit_code": _int_or_none(outcome.exit_code),
         "class": outcome.cls,
         "signature": outcome.signature,
         "excerpt": outcome.excerpt[:MAX_EXCERPT],
@@ -161,7 +161,9 @@ def _draft(
 
 
 def _int_or_none(value: Any) -> int | None:
-    return int(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+    """A number as the log holds it; None for none, and for one that is none of this world."""
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return int(value) if number and -MAX_INT < value < MAX_INT else None
 
 
 def _turn(call: Mapping[str, Any]) -> int:

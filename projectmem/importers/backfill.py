@@ -22,7 +22,7 @@ from projectmem.importers.appending import append, bring_in, spooled
 from projectmem.importers.drafting import Drafts
 from projectmem.importers.earlier import Earlier
 from projectmem.importers.made import Made
-from projectmem.importers.reading import Call, Counts
+from projectmem.importers.reading import Call, Counts, unfit
 from projectmem.place import Place
 
 Reader = Callable[[Path, Counts], Iterator[Call]]
@@ -156,9 +156,13 @@ class _Backfill:
 
 
 def shaped(reader: Reader, path: Path, counts: Counts) -> Iterator[Call]:
-    """The calls of one file up to where its shape is another than the reader knows."""
+    """The calls of one file that a log can hold, up to where its shape is another than the reader knows."""
     try:
-        yield from reader(path, counts)
+        for call in reader(path, counts):
+            if (why := unfit(call)) is None:
+                yield call
+            else:
+                counts.bad(path, why)
     except SHAPES as exc:
         counts.bad(path, exc if isinstance(exc, OSError) else f"of an unknown shape: {type(exc).__name__}")
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import orjson
+from projectmem_logs.canonical import MAX_INT, sanitize
 
 from projectmem.hook.payload import Payload
 from projectmem.importers import streams
@@ -20,6 +21,10 @@ LINE_MAX = 64 << 20  # bytes of one line that are held in memory; longer lines a
 PIECE = 1 << 20
 WHOLE_MAX = 256 << 20  # bytes of a file that is one JSON or XML document
 NAMED_MAX = 20
+NAMES, NAME_MAX = (
+    ("harness", "session", "agent", "model", "call", "tool", "cwd", "input_sha"),
+    16_384,
+)  # texts of a call; characters
 BOM, UTF_16 = b"\xef\xbb\xbf", (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -202,13 +207,31 @@ def ended(call: Call, at: int, began: int = 0) -> Call:
 
 
 def time_us(value: Any) -> int:
-    """An ISO time as microseconds since the epoch; 0 for none."""
+    """An ISO time as microseconds since the epoch; 0 for none, and for one later than a log holds (the year 2255)."""
     if not isinstance(value, str):
         return 0
     try:
-        return max(0, round(datetime.fromisoformat(value).timestamp() * 1_000_000))
+        at = max(0, round(datetime.fromisoformat(value).timestamp() * 1_000_000))
     except (ValueError, OverflowError):
         return 0
+    return at if at <= MAX_INT else 0
+
+
+def unfit(call: Call) -> str | None:
+    """Why no log can hold a call, so that it cannot stop those beside it; None where one can. Lone surrogates in its names are
+    spelled out, as they are in its input and output."""
+    at = call["at"]
+    if at is not None and (type(at) is not int or not 0 <= at <= MAX_INT):
+        return "a result of a time that cannot be"
+    for name in NAMES:
+        value = call.get(name)
+        if not value:
+            continue
+        if type(value) is not str or len(value) > NAME_MAX:
+            return f"a call whose {name} is {f'of {len(value):,} characters' if type(value) is str else 'no text'}"
+        if not value.isascii():
+            call[name] = sanitize(value)
+    return None
 
 
 def ms_us(value: Any) -> int:

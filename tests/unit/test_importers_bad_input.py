@@ -17,7 +17,7 @@ from projectmem.importers import backfill as importing
 from projectmem.importers import reading
 from projectmem.importers.backfill import backfill
 from projectmem.importers.claude_code import session_files, slug
-from projectmem.importers.reading import Counts, raw_lines
+from projectmem.importers.reading import Counts, raw_lines, unfit
 from projectmem.importers.sources import SOURCES, sessions
 from projectmem.place import Place
 
@@ -216,3 +216,35 @@ def test_the_files_of_every_harness_are_found_where_links_lead_round(place: Plac
         (base / "loop").symlink_to(base, target_is_directory=True)
     counts = backfill(place, now=NOW, sources=sessions(place, list(SOURCES)))
     assert counts.recorded == 0 and session_files(place) == []
+
+
+def test_what_no_log_can_hold_stops_nothing_beside_it(place: Place, tmp_path: Path) -> None:
+    """Times and numbers out of this world, a name without an end: one call is counted, or has none."""
+    use, told = map(json.loads, _lines(place, 1, 1).splitlines())
+    late = json.dumps(use) + "\n" + json.dumps({**told, "timestamp": "9999-01-01T00:00:00Z"}) + "\n"
+    code = _lines(place, 2, 1, "Exit code 99999999999999999999\nboom").replace('"is_error": false', '"is_error": true')
+    long = _lines(place, 4, 1).replace('"t4"', f'"{"t" * 20_000}"')
+    folder = _folder(place, tmp_path)
+    (folder / "a.jsonl").write_text(_lines(place, 0, 1) + late + code + long + _lines(place, 5, 1))
+    for known in (0, 4):
+        counts = backfill(place, now=NOW)
+        assert (counts.known, counts.recorded, counts.damaged) == (known, 4 - known, 1)
+        assert list(counts.unread) == [str(folder / "a.jsonl")] and "20,000 characters" in counts.line()
+    assert _calls(place) == ["t0", "t1", "t2", "t5"]
+    codes = {e["data"]["call"]: e["data"]["exit_code"] for e in read_events(place.home) if e["kind"] == "action.finished"}
+    assert codes["t2"] is None
+
+
+@pytest.mark.parametrize("at", [-1, 2**53 + 1, 1.5, "now"])
+def test_a_time_that_a_log_does_not_hold_is_counted(place: Place, at: Any) -> None:
+    """Whatever a reader makes of a file."""
+    assert unfit({"at": None, "call": "t1"}) is None
+    calls = [{"at": at, "cwd": place.root, "call": "t1"}]
+    counts = backfill(place, now=NOW, sources=[(Path("x"), lambda *_: iter(calls))])
+    assert (counts.calls, counts.damaged, counts.unread) == (0, 1, {"x": "a result of a time that cannot be"})
+
+
+def test_half_a_character_in_a_name_is_spelled_out() -> None:
+    """As it is in what a call was asked and said."""
+    call = {"at": NOW, "call": "t\ud800", "session": "s", "cwd": "/r/\u00fc"}
+    assert unfit(call) is None and call == {"at": NOW, "call": "t\\ud800", "session": "s", "cwd": "/r/\u00fc"}
