@@ -17,14 +17,18 @@ from typing import IO, Any
 
 HEAD = struct.Struct("<I")
 HELLO = "ready"
+MOST = 128 << 20  # bytes of a frame, more than a line of a file has; any printed text read as a length is more than that
 
 
 def read_frame(file: IO[bytes]) -> Any:
-    """The next value, None at the end of the file."""
+    """The next value, None at the end of the file. Raises ValueError for what is none: something else was printed, and no memory
+    is asked for by what its letters would be as a length."""
     head = file.read(HEAD.size)
     if len(head) < HEAD.size:
         return None
     size = HEAD.unpack(head)[0]
+    if size > MOST:
+        raise ValueError(f"a frame of {size:,} bytes")
     body = file.read(size)
     return marshal.loads(body) if len(body) == size else None  # noqa: S302 - the other side is this program
 

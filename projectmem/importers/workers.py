@@ -50,7 +50,7 @@ def started(drafts: Drafts, count: int | None = None) -> Workers | None:
     try:
         for _ in range(count):
             found.add()
-    except (OSError, ValueError):
+    except (OSError, ValueError, RuntimeError):  # the last: no thread is to be had
         found.close()
         return None
     return found
@@ -212,6 +212,6 @@ def _answers(pipe: Any, answers: Queue[Any]) -> None:
     try:
         while (found := read_frame(pipe)) is not None:
             answers.put(found)
-    except (OSError, ValueError, EOFError, TypeError):
+    except (OSError, ValueError, EOFError, TypeError, MemoryError):
         pass
     answers.put(None)

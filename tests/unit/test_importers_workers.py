@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -208,6 +210,39 @@ def test_processes_that_cannot_be_started_are_done_without(tmp_path: Path, monke
     assert workers.started(Drafts(), 2) is None
     monkeypatch.setattr(sys, "executable", "")
     assert workers.started(Drafts(), 2) is None
+
+
+def test_without_threads_nothing_is_left_running(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the system gives none."""
+    begun: list[Any] = []
+    popen = subprocess.Popen
+
+    def noted(*given: Any, **how: Any) -> Any:
+        begun.append(popen(*given, **how))
+        return begun[-1]
+
+    def none(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(subprocess, "Popen", noted)
+    monkeypatch.setattr(threading.Thread, "start", none)
+    assert workers.started(Drafts(), 2) is None
+    assert [process.returncode is not None for process in begun] == [True]
+
+
+@pytest.mark.parametrize("printed", [b"\t\t\t\t", b"hello, here is sitecustomize", b"\xff\xff\xff\xff"])
+def test_what_was_printed_before_the_frames_is_no_length(printed: bytes) -> None:
+    """Nothing is waited for, and no gigabytes are asked for."""
+    reads: list[int] = []
+
+    class Told(io.BytesIO):
+        def read(self, size: int | None = -1) -> bytes:
+            reads.append(size or 0)
+            return super().read(size)
+
+    with pytest.raises(ValueError, match="a frame of"):
+        worker.read_frame(Told(printed))
+    assert reads == [4]
 
 
 @pytest.mark.usefixtures("all_there")
