@@ -12,6 +12,7 @@ from typing import Any
 
 import orjson
 from projectmem_gate import history, moves
+from projectmem_projections.errors import ProjectionError, SnapshotBusy
 from projectmem_projections.fold import unpack
 from projectmem_projections.fold_rows import row_text
 
@@ -42,12 +43,26 @@ class Earlier:
         """The newest outcomes of these keys that are not younger than `at`; nothing, or all, of keys that never failed."""
         found: dict[str, list[Entry]] = {}
         asked = keys if self._failed else [key for key in keys if key in self._own]
-        recorded = self._recorded.entries(asked) if self._recorded is not None and asked else {}
+        recorded = self._on_record(asked) if asked else {}
         for key in keys:
             own = self._own.get(key)
             entries = [*recorded.get(key, ()), *(own.kept() if own is not None else ())]
             if older := [entry for entry in entries if entry["at"] <= self.at]:
                 found[key] = older
+        return found
+
+    def _on_record(self, keys: Sequence[str]) -> Mapping[str, Sequence[Entry]]:
+        """Nothing where the snapshot is busy; one that was damaged meanwhile is asked no more: what is read is enough but for a
+        call begun before it."""
+        if self._recorded is None:
+            return {}
+        try:
+            found: Mapping[str, Sequence[Entry]] = self._recorded.entries(keys)
+        except SnapshotBusy:
+            return {}
+        except ProjectionError:
+            self._recorded = None
+            return {}
         return found
 
     def failing(self, keys: Sequence[str]) -> bool:
