@@ -29,6 +29,7 @@ TOGETHER_BYTES = 32 * 1024  # files that come in as one batch: whoever opens the
 PIECE_BYTES = 4 * 1024 * 1024  # of an import, to a file
 _AROUND = 2_048 + 40 * MAX_CAUSES  # more than a record has beside its data
 _SUFFIX = ".spool"
+_kept = [0]  # appends that this process kept
 
 
 def keep(home: str, machine: str, prepared: Sequence[Prepared], now: int, many: bool) -> str:
@@ -43,7 +44,8 @@ def keep(home: str, machine: str, prepared: Sequence[Prepared], now: int, many: 
             cuts.append(i)
     if size > MAX_BATCH and len(prepared) - start > 1:
         raise EventError(f"the log is locked, and this is too much to keep beside it ({size:,} bytes): append less at a time")
-    name, path = f"{machine}-{now:020d}-{os.urandom(ID_BYTES).hex()}", ""
+    _kept[0] += 1  # what a process keeps at one `now`, as an import does, comes in as it was kept
+    name, path = f"{machine}-{now:020d}-{_kept[0] & 0xFFFFFF:06x}{os.urandom(ID_BYTES - 3).hex()}", ""
     for n, (start, stop) in enumerate(zip(cuts, [*cuts[1:], len(prepared)], strict=True)):  # in this order when they come in
         path = _put(home, f"{name}-{n:04d}" if len(cuts) > 1 else name, prepared[start:stop], now, start)
     return path

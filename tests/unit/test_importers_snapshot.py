@@ -1,4 +1,4 @@
-"""An import whose snapshot is removed, damaged or put back meanwhile: what the gate knows afterwards is what the log says."""
+"""An import that finds the log locked, or whose snapshot is harmed meanwhile: what the gate knows is what the log says."""
 
 from __future__ import annotations
 
@@ -9,18 +9,26 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from projectmem_logs.verify import verify
 from projectmem_projections.errors import SnapshotBusy, SnapshotDamaged
 from projectmem_projections.snapshot import discard
 
+from projectmem.hook import spooled
 from projectmem.hook.state import open_state
+from projectmem.importers import appending, workers
 from projectmem.importers import backfill as importing
 from projectmem.importers.backfill import backfill
 from projectmem.importers.earlier import Earlier
 from projectmem.place import Place
 from projectmem.writing import append, snapshot_path
-from tests.unit.test_importers_workers import CALLS, NOW, _calls
+from tests.locked import locked
+from tests.unit.test_importers_workers import CALLS, NOW, _calls, _place, _told, all_there
+
+__all__ = ["all_there"]  # a fixture
 
 OLD = "gate.old"
+NOTE: dict[str, Any] = {"kind": "note.recorded", "at": NOW, "actor": {"session": "s", "origin": "observed"}, "causes": []}
+NOTE["data"] = {"text": "x", "tags": []}
 
 
 def _behind(path: str) -> None:
@@ -45,8 +53,7 @@ def test_a_snapshot_that_is_harmed_during_an_import_is_what_a_rebuild_is(
     if far:
         monkeypatch.setattr("projectmem.writing.CATCH_UP_BYTES", 0)
     path = snapshot_path(place.home)
-    note = {"kind": "note.recorded", "at": NOW, "actor": {"session": "s", "origin": "observed"}, "causes": []}
-    append(place, [{**note, "data": {"text": "x", "tags": []}}], NOW)
+    append(place, [NOTE], NOW)
 
     def read(*_: Any) -> Iterator[dict[str, Any]]:
         for n, call in enumerate(_calls(place, 5)):
@@ -92,3 +99,30 @@ def test_a_snapshot_that_another_process_holds_is_asked_again_later() -> None:
     assert not earlier.failing(["k"])
     Held.error = None
     assert not earlier.failing(["k"]) and len(asked) == 3
+
+
+@pytest.mark.usefixtures("all_there")
+def test_what_other_processes_encoded_and_finds_the_log_locked_comes_in_in_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As if it had been written at once; read again, all of it is known, and the snapshot is what a rebuild is."""
+    monkeypatch.setattr(importing, "ALONE", 1)
+    monkeypatch.setattr(importing, "BATCH_EVENTS", 50)
+    monkeypatch.setattr(appending, "WAIT_MS", 1)
+    monkeypatch.setattr(spooled, "soon", lambda *_: None)
+    monkeypatch.setattr(workers, "processors", lambda: 2)
+    free, busy = _place(tmp_path / "free"), _place(tmp_path / "busy")
+    for place in (free, busy):
+        append(place, [NOTE], NOW)
+    backfill(free, now=NOW, sources=[(Path("x"), lambda *_: _calls(free, 3))])
+    sources = [(Path("x"), lambda *_: _calls(busy, 3))]
+    with locked(busy.home):
+        assert backfill(busy, now=NOW, sources=sources).recorded == CALLS
+    assert len(_told(busy)) == 1
+    assert backfill(busy, now=NOW, sources=sources).known == CALLS
+    assert _told(busy) == _told(free) and not verify(busy.home).problems
+    with open_state(busy) as found:
+        grown = found.canonical_dump()
+    discard(snapshot_path(busy.home))
+    with open_state(busy) as found:
+        assert found.canonical_dump() == grown

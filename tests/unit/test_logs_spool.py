@@ -229,3 +229,12 @@ def test_a_folder_that_was_not_synced_is_synced_by_whoever_finds_the_last_file(
     with LogStore(home) as store:
         store.append([note("last")], now=NOW + 60)
     assert synced == ["spool", "spool"] and len(texts(home)) == 5 and spool.paths(home) == []
+
+
+def test_what_one_process_keeps_at_one_time_comes_in_as_it_was_kept(home: str) -> None:
+    """An import's batches: all have the time at which it began."""
+    for n in range(12):
+        wait(home, note(f"{n} a"), note(f"{n} b"), durability="batch")
+    with LogStore(home) as store:
+        store.append([], now=NOW)
+    assert texts(home) == ["first", *(f"{n} {part}" for n in range(12) for part in "ab")]
