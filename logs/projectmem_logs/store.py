@@ -96,6 +96,8 @@ class LogStore:
         """
         if durability not in ("durable", "batch"):
             raise LogError(f"durability must be durable or batch, not {durability!r}")
+        if drafts and encoded:
+            raise LogError("append takes drafts or what was made of them, not both")
         places = bool(encoded)
         prepared: list[Prepared] = []
         many = durability == "batch" and len(drafts or encoded) > 1

@@ -1,4 +1,4 @@
-"""Ctrl-C while an import's batch is on its way to the disk: the log is given to nobody before it is there."""
+"""What an import appends: Ctrl-C while it is on its way to the disk, no threads, drafts beside what was made of others."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from projectmem_logs import bulk, files
+from projectmem_logs.errors import LogError
 from projectmem_logs.store import LogStore, init_home
 from projectmem_logs.verify import verify
 
@@ -73,3 +74,13 @@ def test_without_threads_an_import_is_written_all_the_same(tmp_path: Path, monke
     with LogStore(home) as store:
         assert len(store.append(_drafts(9000), now=NOW, durability="batch")) == 9000
     assert not verify(home).problems
+
+
+def test_drafts_beside_encoded_ones_are_refused(tmp_path: Path) -> None:
+    """Neither is left out without a word."""
+    home = str(tmp_path / "home")
+    init_home(home, NOW)
+    for durability in ("durable", "batch"):
+        with LogStore(home) as store, pytest.raises(LogError, match="not both"):
+            store.append(_drafts(2), now=NOW, encoded=bulk.prepare_many(_drafts(2), NOW), durability=durability)
+    assert not verify(home).streams
