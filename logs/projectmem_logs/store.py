@@ -98,9 +98,8 @@ class LogStore:
             raise LogError(f"durability must be durable or batch, not {durability!r}")
         if drafts and encoded:
             raise LogError("append takes drafts or what was made of them, not both")
-        places = bool(encoded)
         prepared: list[Prepared] = []
-        many = durability == "batch" and len(drafts or encoded) > 1
+        places, many = bool(encoded), durability == "batch" and len(drafts or encoded) > 1
         if drafts and (many or self._lives_long()):
             from . import bulk  # the same bytes, faster; its imports are too heavy for the hook
 
