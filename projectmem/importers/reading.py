@@ -21,10 +21,8 @@ LINE_MAX = 64 << 20  # bytes of one line that are held in memory; longer lines a
 PIECE = 1 << 20
 WHOLE_MAX = 256 << 20  # bytes of a file that is one JSON or XML document
 NAMED_MAX = 20
-NAMES, NAME_MAX = (
-    ("harness", "session", "agent", "model", "call", "tool", "cwd", "input_sha"),
-    16_384,
-)  # texts of a call; characters
+NAMES = ("harness", "session", "agent", "model", "call", "tool", "cwd", "input_sha")  # the texts of a call
+NAME_MAX = 16_384  # characters of one
 BOM, UTF_16 = b"\xef\xbb\xbf", (b"\xff\xfe", b"\xfe\xff")
 
 

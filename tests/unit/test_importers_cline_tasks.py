@@ -78,13 +78,13 @@ def _kept(folder: Path, messages: Any, task: str = "1764000000000") -> Path:
 
 def test_calls_in_tags_and_their_results(tmp_path: Path) -> None:
     """A result may be one text or go on in the next; the text of a file may hold the tags that end it."""
-    path = _kept(tmp_path, _tagged("/work/shop"))
+    path = _kept(tmp_path, _tagged("/srv/shop"))
     shown = [{"ts": MS + n * 1_000, "type": "say", "conversationHistoryIndex": n - 1} for n in range(9)]
     path.with_name("ui_messages.json").write_text(json.dumps([*shown, {"ts": "x"}, 5]))
     counts = Counts()
     make, edit, read, denied = cline.read_calls(path, counts)
     assert counts.damaged == 0
-    assert (make["tool"], make["input"]["command"], make["cwd"]) == ("execute_command", "make &amp; x", "/work/shop")
+    assert (make["tool"], make["input"]["command"], make["cwd"]) == ("execute_command", "make &amp; x", "/srv/shop")
     assert (make["output"], make["exit_code"], make["is_error"]) == ("make: *** No rule", None, None)
     assert (make["began"], make["at"]) == ((MS + 1_000) * 1_000, (MS + 2_000) * 1_000)
     assert edit["input"]["diff"].endswith("x = '</diff>'\n+++++++ REPLACE") and edit["is_error"] is False
@@ -96,7 +96,7 @@ def test_calls_in_tags_and_their_results(tmp_path: Path) -> None:
 
 def test_calls_as_the_model_s_own_tool_calls(tmp_path: Path) -> None:
     """Results come in any order; exit codes, limits and what is left running are told."""
-    listed, failed, late, left = cline.read_calls(_kept(tmp_path, _native("/work/shop")), Counts())
+    listed, failed, late, left = cline.read_calls(_kept(tmp_path, _native("/srv/shop")), Counts())
     assert (listed["call"], listed["exit_code"], listed["output"], listed["model"]) == ("b", 0, "a.py", "m")
     assert (failed["call"], failed["exit_code"], failed["is_error"], failed["output"]) == ("a", 2, True, "1 failed")
     assert (failed["at"], failed["duration_ms"]) == ((MS + 4_000) * 1_000, 3_000)
