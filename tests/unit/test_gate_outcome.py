@@ -296,6 +296,7 @@ SAME = [
     ("error: script \"lint\" exited with code 1", "error: script \"lint\" exited with code 1"),
     ("Error: see /h/_logs/2026-06-18T05_08_55_000Z-debug-0.log", "Error: see /h/_logs/2026-06-18T05_08_54_883Z-debug-0.log"),
     ("2026/02/14 12:14:20 error: no db", "2026/02/15 01:02:03 error: no db"),
+    ("curl: (7) Failed, key <secret:f7482f2dea3f>", "curl: (7) Failed, key <secret:004217730915>"),
     ("ls: /srv/app/dist/: No such file or directory", "ls: dist/: No such file or directory"),
     ("at a.tsx:10:3 lint/style/useConst ━━━━━━━━\n  10 │ let a\nFound 1 error.\nerror: script \"lint\" exited with code 1",
      "at a.tsx:12:3 lint/style/useConst ━━━━━━━━\n  12 │ let a\nFound 1 error.\nerror: script \"lint\" exited with code 1"),
