@@ -91,7 +91,10 @@ def about(
         if issue:
             return _issue(s, issue, now), ISSUE_SECTIONS
         path = _relative(place, what)
-        return {**_path(s, path, now, verdict, times), **_written(place, now, lambda d: path in d.text)}, PATH_SECTIONS
+        return {
+            **_path(s, path, place.root, now, verdict, times),
+            **_written(place, now, lambda d: path in d.text),
+        }, PATH_SECTIONS
 
     lines, sections = generations.ask(place.home, question, notices)
     return compose(lines, [], nonce, budget_tokens, sections)
@@ -151,13 +154,16 @@ def _written(place: Place, now: int, wanted: Callable[[Document], bool]) -> Line
 # --- a path --------------------------------------------------------------------------------------------------------------
 
 
-def _path(s: Summaries, path: str, now: int, verdict: Callable[[str], str], times: Callable[[str], int] | None) -> Lines:
+def _path(
+    s: Summaries, path: str, root: str, now: int, verdict: Callable[[str], str], times: Callable[[str], int] | None
+) -> Lines:
     concerns = "(list_contains(paths, $1) OR len(list_filter(paths, lambda p: starts_with(p, $1 || '/'))) > 0)"
     mentions = "(contains(text, $1) OR contains(title, $1))"
+    named = r"regexp_matches(replace(concat_ws(chr(10), signature, excerpt), '\\', '/'), $2)"
     failed = s.query(
-        f"SELECT * FROM failure_states WHERE state = 'open' AND NOT part_of_chain AND ({concerns} OR contains(text, $1))"  # noqa: S608
-        f" ORDER BY last_at DESC, stream DESC, seq DESC LIMIT {ASKED_MAX}",
-        [path],
+        f"SELECT * FROM failure_states WHERE state = 'open' AND NOT part_of_chain"  # noqa: S608
+        f" AND ({concerns} OR contains(text, $1) OR {named}) ORDER BY last_at DESC, stream DESC, seq DESC LIMIT {ASKED_MAX}",
+        [path, _named(path, root)],
     )
     return {
         "failure": _failed(s, failed, now, verdict, times),
@@ -169,6 +175,15 @@ def _path(s: Summaries, path: str, now: int, verdict: Callable[[str], str], time
         ],
         "issue": [_open_issue(row, now) for row in _issues(s, f"open AND ({concerns} OR contains(title, $1))", [path])],
     }
+
+
+def _named(path: str, root: str) -> str:
+    """The pattern (RE2) by which an error names the path: from the top, in full, or as seen from a folder on the way to it
+    (`cart.ts(12,5)` is `web/src/cart.ts` to who works in `web/src`), and not as the end of a longer path or name."""
+    parts = path.split("/")
+    ways = ["/".join(parts[n:]) for n in range(len(parts)) if n == 0 or "." in parts[-1]]
+    full = re.escape(root.replace("\\", "/").rstrip("/") + "/")
+    return rf"(?:^|[^\w./~-])(?:\./|{full})?(?:{'|'.join(map(re.escape, ways))})(?:$|[^\w.-]|\.(?:$|\W))"
 
 
 def _covers(label: Row, path: str) -> bool:

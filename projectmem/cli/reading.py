@@ -104,7 +104,10 @@ def summary(
     elif text:
         common.say(output.safe(text, lines=True))
     else:
-        what = f"nothing is known about `{output.safe(about)}`" if about else "nothing to say yet"
+        what = "nothing to say yet"
+        if about:
+            gone = "`projectmem failures --all` has what no longer does"
+            what = f"nothing is known about `{output.safe(about)}` that still counts ({gone})"
         common.note(what if budget >= ROOMY else f"{what}, or none of it fits into {budget} tokens")
 
 

@@ -228,3 +228,26 @@ def test_parallel_calls_of_one_batch_count_once(hooked: Any, what: str) -> None:
     hooked.run(command, ERRORS[command], "two")
     assert "2x" in brief(hooked, what)
     assert "3x" not in brief(hooked, what)
+
+
+@pytest.mark.parametrize(
+    ("error", "path", "named"),
+    [
+        ("src/a.py:1:1: F401 unused", "src/a.py", True),
+        ("src/a.py:1:1: F401 unused", "src", True),
+        ('  File "./src/a.py", line 1\nSyntaxError: bad', "src/a.py", True),
+        ('  File "{root}/src/a.py", line 1\nSyntaxError: bad', "src/a.py", True),
+        ("src\\a.py(3,1): error TS1005: ';' expected.", "src/a.py", True),
+        ("a.py:3: error: bad", "src/a.py", True),  # the command ran in src
+        ("error: cannot parse src/a.py.", "src/a.py", True),
+        ("lib/src/a.py:1:1: F401 unused", "src/a.py", False),
+        ("data.py:1:1: F401 unused", "src/a.py", False),
+        ("src/a.pyi:1:1: F401 unused", "src/a.py", False),
+        ("src/a.py.orig: not Python", "src/a.py", False),
+        ("error: cannot parse docs", "web/docs", False),  # a bare word may be anything
+    ],
+)
+def test_a_path_s_summary_has_the_failures_whose_error_names_it(hooked: Any, error: str, path: str, named: bool) -> None:
+    hooked.run("make lint", f"Exit code 2\n{error.format(root=hooked.root)}\nmake: *** [lint] Error 1")
+    hooked.now += 60_000_000
+    assert ("make lint failed" in brief(hooked, path)) == named
