@@ -15,12 +15,30 @@ if TYPE_CHECKING:
 CELL_MAX = 60  # characters of one cell in a table; the last column may be longer
 
 
-def lines(answer: Answer, width: int) -> list[str]:
-    """An aligned table. Lists and structures as JSON, NULL as nothing."""
+def lines(answer: Answer, width: int, *, fold: bool = False) -> list[str]:
+    """An aligned table. Lists and structures as JSON, NULL as nothing.
+
+    fold  where the table is wider than `width`, a block for each row with a line for each column, and nothing cut
+    """
     head = [output.safe(name) for name, _ in answer.columns]
     last = len(head) - 1
     cells = [[output.safe(_text(v), limit=0 if i == last else CELL_MAX) for i, v in enumerate(row)] for row in answer.rows]
-    return output.table(cells, head, width=width)
+    table = output.table(cells, head, width=width)
+    return _folded(answer, head, width) if fold and any(len(line) > width for line in table) else table
+
+
+def _folded(answer: Answer, head: list[str], width: int) -> list[str]:
+    import textwrap
+
+    out, name_width = list[str](), max(map(len, head))
+    for number, row in enumerate(answer.rows, 1):
+        out.append(f"-- row {number} ".ljust(min(width, 40), "-"))
+        for name, value in zip(head, row, strict=True):
+            start = f"{name.ljust(name_width)}  "
+            text = output.safe(_text(value))
+            shown = textwrap.wrap(text, max(16, width - len(start)), drop_whitespace=False, break_on_hyphens=False) or [""]
+            out += [f"{start if not i else ' ' * len(start)}{part}".rstrip() for i, part in enumerate(shown)]
+    return out
 
 
 def records(answer: Answer) -> list[dict[str, Any]]:

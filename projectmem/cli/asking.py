@@ -29,7 +29,7 @@ def sql(
     """Ask the summaries in SQL, read-only.
 
     Without a question it lists the tables and views. DuckDB's dialect; times are microseconds since the epoch.
-    Nothing can be written, and no other file read.
+    Nothing can be written, and no other file read. On a terminal a row that is too wide is shown a column a line.
 
     `projectmem sql "SELECT state, count(*) FROM failure_states GROUP BY state"`
     """
@@ -70,7 +70,7 @@ def _ask(home: str, statement: str, limit: int, as_csv: bool, as_json: bool) -> 
     elif as_csv:
         common.say(tabular.csv_text(answer))
     else:
-        for line in tabular.lines(answer, common.width()):
+        for line in tabular.lines(answer, common.width(), fold=sys.stdout.isatty()):
             common.say(line)
         if not answer.rows:
             common.note("no rows")

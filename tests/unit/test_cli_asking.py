@@ -38,6 +38,27 @@ def test_a_table_json_and_csv_of_one_question(project: Path, capsys: pytest.Capt
     assert capsys.readouterr().out.startswith('text,tags,none\n"one,')
 
 
+def test_a_row_that_is_too_wide_is_folded_where_a_person_reads(
+    project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is cut, no line is wider than the terminal, and what is piped on stays one line a row."""
+    long = "word " * 40
+    question = f"SELECT '{'k' * 50}' AS key, '{long}end' AS long, NULL AS nothing, 'last' AS last"
+    capsys.readouterr()
+    assert app.run(["sql", question]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 2
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "70")
+    assert app.run(["sql", question]) == 0
+    folded = capsys.readouterr().out.splitlines()
+    assert (
+        folded[0].startswith("-- row 1 -") and folded[1] == f"key      {'k' * 50}" and folded[-2:] == ["nothing", "last     last"]
+    )
+    assert max(map(len, folded)) <= 70 and " ".join(" ".join(folded[2:-2]).split()) == f"long {long}end"
+    assert app.run(["sql", "SELECT 1 AS a, 2 AS b"]) == 0
+    assert capsys.readouterr().out.splitlines() == ["a  b", "1  2"]
+
+
 def test_the_limit_and_no_rows_are_said(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert app.run(["sql", "SELECT id FROM notes", "-n", "1"]) == 0
     assert "more than 1 rows" in capsys.readouterr().err
