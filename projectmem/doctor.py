@@ -7,7 +7,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator
 
-from projectmem import clock, output, remembered
+from projectmem import absent, clock, output, remembered
 from projectmem import place as places
 from projectmem.errors import ProjectmemError
 from projectmem.hook import health
@@ -33,7 +33,7 @@ def examine(start: str, *, now: int, fire: bool = True, every: bool = False) -> 
     yield from _contained("environment", _environment)
     place = places.locate(start)
     if place is None or not place.ready:
-        yield Check("project", FAIL, f"no projectmem log for {start}", "run `projectmem init` in the project")
+        yield Check("project", FAIL, *absent.of(start))
         return
     yield Check("project", OK, f"log in {place.home}")
     yield from _contained("switch", _switch)
@@ -41,11 +41,17 @@ def examine(start: str, *, now: int, fire: bool = True, every: bool = False) -> 
     yield from _contained("compiled files", _compiled)
     if fire:
         yield from _contained("hooks fire", lambda: checks.fired(place))
-    yield from _contained("log", lambda: _log(place, now))
+    damaged = False
+    for check in _contained("log", lambda: _log(place, now)):
+        damaged |= check.status == FAIL
+        yield check
     yield from _contained("recording", lambda: _recording(place))
     yield from _contained("erasure", lambda: _erasure(place))
     yield from _contained("snapshot", lambda: _snapshot(place))
-    yield from _contained("parity", lambda: _parity(place, every))
+    if damaged:  # what was derived before still knows what was lost: that it differs is no second finding
+        yield Check("parity", NOTE, "not compared: the log is damaged", "see to the log first")
+    else:
+        yield from _contained("parity", lambda: _parity(place, every))
     yield from _contained("hook.log", lambda: _hook_log(place, now))
 
 

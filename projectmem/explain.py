@@ -48,7 +48,13 @@ def _explained(place: Place, event: Event, now: int) -> list[str]:
     if event["kind"] == "action.finished" and data_of(event):
         return _call(place, event, now)
     if "tombstone" in event:
-        return [f"Event {event['id']} ({output.safe(event['kind'])}) was erased on request; nothing of it is kept but its place."]
+        by = str((event.get("tombstone") or {}).get("by") or "")
+        request = next((e for e in lines_with(place.home, by) if e["id"] == by), None) if by else None
+        return explain_events.erased(event, request, now)
+    if event["kind"] == "erasure.requested" and data_of(event).get("ids"):
+        gone = {str(id) for id in data_of(event)["ids"]}
+        found = [e for e in lines_with(place.home, event["id"], *gone) if e["id"] in gone]
+        return explain_events.told(event, [], now, erased=sorted(found, key=order))
     return explain_events.told(event, _related(place, event), now)
 
 
@@ -242,7 +248,8 @@ def _history(row: Standing, event: Event, now: int) -> list[str]:
         lines.append(f"  failed {times} since it last worked, {record.identical} alike in a row; first {first}")
     if record.last_ok_at:
         lines.append(f"  last worked {output.ago(record.last_ok_at, now)} ({record.last_ok_id})")
-    state = f"{record.state}{': ' + output.safe(record.state_why) if record.state_why else ''}"
+    why = "" if record.state_why == record.state else record.state_why
+    state = f"{record.state}{': ' + output.safe(why) if why else ''}"
     lines.append(f"  state: {state}{', by ' + output.safe(record.state_id) if record.state_id else ''}")
     if record.pinned:
         lines.append(f"  pinned by a person, to be reviewed {output.when(record.review_at)}")

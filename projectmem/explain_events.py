@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from projectmem import logview, output
+from projectmem import logview, output, units
 from projectmem.lookup import data_of
 
 Event = dict[str, Any]
+ERASED_MAX = 20  # erased events that are listed
 _WRITTEN = {"observed": "seen by the hook", "import": "imported", "human": "written by a person", "agent": "written by an agent"}
 # kind -> (what it is called, [(what a field is called, the field)]); the first field is what it says.
 _KINDS: dict[str, tuple[str, tuple[tuple[str, str], ...]]] = {
@@ -32,8 +33,9 @@ _KINDS: dict[str, tuple[str, tuple[tuple[str, str], ...]]] = {
 _TOUCHED = (("", "reason"), ("record", "record"), ("replaced by", "by_event"))
 
 
-def told(event: Event, related: Sequence[Event], now: int) -> list[str]:
-    """The explanation in lines, escaped for a terminal; `related` are events that name it or that it names."""
+def told(event: Event, related: Sequence[Event], now: int, *, erased: Sequence[Event] = ()) -> list[str]:
+    """The explanation in lines, escaped for a terminal; `related` are events that name it or that it names, `erased` what an
+    erasure left the places of."""
     data, actor = data_of(event), event.get("actor") or {}
     kind = str(event.get("kind", ""))
     action = kind.removeprefix("record.")
@@ -53,9 +55,38 @@ def told(event: Event, related: Sequence[Event], now: int) -> list[str]:
     session = f", session {output.safe(actor['session'])}" if actor.get("session") else ""
     origin = _WRITTEN.get(str(actor.get("origin")), "origin not known")
     lines.append(f"  {origin}{f' ({who})' if who else ''}{session}, {output.when(event['at'])} ({output.ago(event['at'], now)})")
+    if erased:
+        lines += [
+            "",
+            f"Erased: {units.count(len(data['ids']), 'event')}, of which the log keeps the place, the kind and the time",
+        ]
+        lines += [f"  {logview.line(other, output.Paint(False))}" for other in erased[:ERASED_MAX]]
+        lines += [f"  and {len(erased) - ERASED_MAX} more (--json has every id)"] if len(erased) > ERASED_MAX else []
     if related:
         lines += ["", "Related", *(f"  {logview.line(other, output.Paint(False))}" for other in related)]
     return [*lines, "", f"The whole record: `projectmem explain {logview.short(event['id'])} --json`."]
+
+
+def erased(event: Event, request: Event | None, now: int) -> list[str]:
+    """What can still be said of an event that was erased: what it was, and who asked for that, when and why."""
+    at = (event.get("tombstone") or {}).get("at")
+    when = f" {output.when(at)} ({output.ago(at, now)})" if isinstance(at, int) else ""
+    lines = [
+        f"Event {event['id']} ({output.safe(event['kind'])}) was erased on request; nothing of it is kept but its place.",
+        "",
+        f"  recorded {output.when(event['ts'])}, erased{when}",
+    ]
+    if request is None or request["kind"] != "erasure.requested" or event["id"] not in (data_of(request).get("ids") or ()):
+        return [*lines, "  no request for it is on record: `projectmem verify` lists what nobody asked for"]
+    why, origin = (
+        data_of(request).get("reason"),
+        _WRITTEN.get(str((request.get("actor") or {}).get("origin")), "origin not known"),
+    )
+    lines += [f"  because: {output.safe(why, limit=300)}"] if why else []
+    return [
+        *lines,
+        f"  asked for in {logview.short(request['id'])}, {origin}: `projectmem explain {logview.short(request['id'])}`",
+    ]
 
 
 def _shown(value: Any) -> str:

@@ -88,9 +88,10 @@ def open_place(root: str) -> Place:
     start = workdir(root)
     found = place.find(start)
     if found is None or not os.path.isdir(found.home):
-        raise NoProjectError(
-            f"no projectmem log for {output.safe(start)}: run `projectmem init` in the project, or name it with --root"
-        )
+        from projectmem import absent
+
+        what, remedy = absent.of(start)
+        raise NoProjectError(f"{output.safe(what)}: {output.safe(remedy)}")
     return found
 
 

@@ -72,10 +72,11 @@ def _show(report: Any, found: list[Any], home: str) -> None:
     state = paint("green", "whole") if report.ok else paint("red", "DAMAGED")
     held = f"{render.count(report.events, 'event')} in {render.count(len(report.streams), 'stream')}"
     common.say(f"log {state}: {held}, {output.safe(home)}")
-    for problem in report.problems:
+    for number, problem in enumerate(report.problems, 1):
         where = f"{problem.stream}/{problem.segment} at byte {problem.offset}"
         common.say(f"  {output.safe(problem.kind)}: {output.safe(where)}: {output.safe(problem.detail)}")
-        common.say(f"    what to do: {output.safe(problem.remedy)}")
+        if [other.remedy for other in report.problems[number : number + 1]] != [problem.remedy]:  # said once for several alike
+            common.say(f"    what to do: {output.safe(problem.remedy)}")
     for one in found:
         bad = one.state.upper() if one.signed else f"{one.state}, UNPROVEN"
         state = paint("green", one.state) if one.ok else paint("red", bad)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -27,9 +28,14 @@ def register(parent: typer.Typer) -> None:
 
 
 def mcp(root: Root = "") -> None:
-    """Serve agents over MCP on standard input/output."""
+    """Serve agents over MCP on standard input/output.
+
+    A client starts it: `claude mcp add projectmem -- projectmem mcp`, or a server with that command in its settings.
+    """
     from projectmem.mcp_server import run
 
+    if sys.stdin is not None and sys.stdin.isatty():
+        common.note("projectmem: an MCP server, which an agent's client starts (`projectmem mcp -h`); Ctrl-C ends it")
     run(lambda: common.open_place(root))
 
 

@@ -170,6 +170,7 @@ def doctor(
 
     found: list[Check] = []
     well = dict[str, set[str]]()
+    advice = ("", "")  # of the line before: said once for several findings alike
     for check in examine(common.workdir(root), now=common.now(), fire=fire, every=every):
         found.append(check)
         if as_json:
@@ -177,9 +178,14 @@ def doctor(
         if check.group and check.status == "ok" and not verbose:
             well.setdefault(check.group, set()).add(check.name)
             continue
+        if advice[1] and advice != (check.name, check.remedy):
+            _advise(advice[1])
         if not check.group:
             _fired(well, found)
-        _checked(check.status, check.name, check.detail, check.remedy)
+        _checked(check.status, check.name, check.detail)
+        advice = (check.name, check.remedy)
+    if advice[1]:
+        _advise(advice[1])
     _fired(well, found)
     if as_json:
         common.emit({"ok": healthy(found), "checks": [check.to_data() for check in found]})
@@ -187,11 +193,13 @@ def doctor(
         common.leave(1)
 
 
-def _checked(status: str, name: str, detail: str, remedy: str) -> None:
+def _checked(status: str, name: str, detail: str) -> None:
     paint, colours = common.paint(), {"ok": "green", "note": "yellow", "fail": "red"}
     common.say(f"{paint(colours.get(status, 'red'), status.ljust(4))}  {name}: {output.safe(detail)}")
-    if remedy:
-        common.say(f"      what to do: {output.safe(remedy)}")
+
+
+def _advise(remedy: str) -> None:
+    common.say(f"      what to do: {output.safe(remedy)}")
 
 
 def _fired(well: dict[str, set[str]], found: list[Check]) -> None:
@@ -199,7 +207,7 @@ def _fired(well: dict[str, set[str]], found: list[Check]) -> None:
     failed = {check.name for check in found if check.status != "ok"}
     for title, ran in well.items():
         names = ran - failed
-        _checked("ok", "fires", f"{render.count(len(names), 'hook')} of {title}", "")
+        _checked("ok", "fires", f"{render.count(len(names), 'hook')} of {title}")
     well.clear()
 
 

@@ -97,6 +97,18 @@ def test_a_login_without_an_address_says_what_to_type(project: Path, capsys: pyt
     assert "`projectmem proxy --login --url URL`" in capsys.readouterr().err
 
 
+def test_who_types_mcp_is_told_what_it_is_and_a_client_is_not(
+    project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("projectmem.mcp_server.run", lambda place: None)
+    capsys.readouterr()
+    for typed in (True, False):
+        monkeypatch.setattr("sys.stdin.isatty", lambda typed=typed: typed)
+        assert app.run(["mcp"]) == 0
+        said = capsys.readouterr()
+        assert not said.out and ("MCP server" in said.err) == typed
+
+
 def test_without_a_question_the_tables_are_listed(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     capsys.readouterr()
     assert app.run(["sql"]) == 0

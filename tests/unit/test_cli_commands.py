@@ -369,6 +369,7 @@ def test_what_was_done_is_said_in_words(run: Cli, monkeypatch: pytest.MonkeyPatc
     id = failure_id(run)
     run("snooze", id)
     assert "(snoozed)" in run("failures")
+    assert "state: snoozed, by " in run("explain", id)
     run("dispute", id)
     assert f"{id} was disputed already" in run("dispute", id)
     assert "(disputed by agent)" in run("failures", "--all")
