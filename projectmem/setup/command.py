@@ -23,7 +23,9 @@ _GONE = (
     '{"systemMessage":"projectmem: its program is gone, so the gate is off and nothing is recorded. '
     'Install projectmem-gate again and run `projectmem init`, or take its hooks out of the settings of your agent."}'
 )
-_LOADER = """import gc, sys
+# The first line is for whoever opens the settings file. No quotes in it: a shell's line would spell each with five characters.
+_LOADER = """# projectmem: asks its gate before a tool call and records what became of it. Taken out by: projectmem uninit
+import gc, sys
 gc.disable()
 sys.path += {folders!r}
 try:

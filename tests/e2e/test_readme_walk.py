@@ -1,4 +1,5 @@
-"""What the pages show is what happens: daily use (README.md) and verify, prove, forget (logs/INTEGRITY.md), line by line.
+"""What the pages show is what happens: daily use (README.md) and verify, prove, forget (logs/INTEGRITY.md), line by line; a
+hook's payload and its answer (ARCHITECTURE.md).
 
 Each runs in a shell with a person's terminal, in a repository of its own.
 """
@@ -146,3 +147,15 @@ def test_daily_use_goes_as_the_readme_shows_it(run: Run) -> None:
         assert code == code_shown(expected), (command, said)
         shown = [line.replace(FAILURE_ID, id) for line in expected]
         assert fits(shown, said), f"{command}\nexpected {shown}\nsaid {said}"
+
+
+def test_a_payload_gets_the_answer_that_the_architecture_page_shows(run: Run) -> None:
+    """Field by field; the reason as far as it is shown."""
+    page = (REPO / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    (payload,), (answer,) = (re.findall(rf"```{name}\n(.*?)```", page, re.S) for name in ("payload", "answer"))
+    fail_twice(run)
+    code, said = run("projectmem hook claude-code PreToolUse", json.dumps({**json.loads(payload), "cwd": run("pwd")[1][0]}))
+    shown, got = json.loads(answer)["hookSpecificOutput"], json.loads("\n".join(said))["hookSpecificOutput"]
+    assert code == 0 and list(shown) == ["hookEventName", "permissionDecision", "permissionDecisionReason"]
+    reason = ".*".join(re.escape(part) for part in shown.pop("permissionDecisionReason").split("..."))
+    assert re.fullmatch(reason, got.pop("permissionDecisionReason"), re.S) and got == shown

@@ -155,6 +155,16 @@ def test_doctor_fires_every_registered_hook(repo: Path, name: str) -> None:
     assert fired == set(HARNESSES[name].commands(repo / HARNESSES[name].project))
 
 
+@pytest.mark.parametrize("name", list(HARNESSES))
+def test_who_opens_the_settings_reads_whose_the_command_is_and_how_it_goes(repo: Path, name: str) -> None:
+    _init(repo, name)
+    commands = HARNESSES[name].commands(repo / HARNESSES[name].project)
+    assert commands
+    for words in commands.values():
+        told, loads, _ = json.dumps(words).partition("import gc, sys")
+        assert loads and "# projectmem: " in told and "projectmem uninit" in told
+
+
 LAID_OUT = (PLAIN, '{"hooks":{}}', '{"hooks": {}, "other": [1, 2]}\n')
 
 
