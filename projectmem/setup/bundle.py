@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import marshal
+import os
 import sys
 from pathlib import Path
 from types import CodeType
@@ -54,7 +55,7 @@ def _content(sources: dict[str, Path]) -> bytes:
     lines, codes, offset = [""], [], 0
     for name, source in sorted(sources.items()):
         before = source.stat()
-        code = marshal.dumps(_compiled(source))
+        code = _cached(source, before) or marshal.dumps(_compiled(source))
         is_package = source.name == "__init__.py"
         folder = source.parents[name.count(".") + is_package]
         facts = (folder, "p" if is_package else "m", before.st_mtime_ns, before.st_size, offset, len(code))
@@ -64,6 +65,17 @@ def _content(sources: dict[str, Path]) -> bytes:
     index = ("\n".join(lines) + "\n").encode()
     own = marshal.dumps(_compiled(Path(bundled.__file__)))
     return MAGIC + len(own).to_bytes(4, "little") + len(index).to_bytes(4, "little") + own + index + b"".join(codes)
+
+
+def _cached(source: Path, facts: os.stat_result) -> bytes:
+    """The code of the source's `.pyc` where that was made of the source as it is (PEP 3147, PEP 552), else nothing: to compile
+    all modules takes most of a second."""
+    try:
+        found = Path(importlib.util.cache_from_source(str(source), optimization="")).read_bytes()
+    except OSError:
+        return b""
+    made_of = b"".join((n & 0xFFFFFFFF).to_bytes(4, "little") for n in (0, int(facts.st_mtime), facts.st_size))
+    return found[16:] if found[:16] == MAGIC + made_of else b""
 
 
 def _compiled(source: Path) -> CodeType:

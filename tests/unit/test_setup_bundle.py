@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import py_compile
 import subprocess
 import sys
 from pathlib import Path
@@ -83,6 +84,25 @@ def test_a_changed_source_is_imported_from_the_source(tmp_path: Path, target: Pa
     assert not bundle.fresh({**sources, "projectmem_trial.two": package / "two.py"})
     sources["projectmem_trial.one"].unlink()
     assert not bundle.fresh(sources)
+
+
+def test_a_compiled_file_is_taken_only_where_it_was_made_of_the_source(
+    tmp_path: Path, target: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To compile all modules again takes most of a second; but one of another time or size, or cut, counts for nothing."""
+    monkeypatch.setattr(bundle, "path", lambda: target)
+    source = tmp_path / "trial.py"
+    source.write_text("MARK = 'made of the source'\n")
+    cached = Path(py_compile.compile(str(source), doraise=True) or "")
+    whole = cached.read_bytes()
+    for kept, head in (
+        (b"of the pyc'", whole[:16]),
+        (b"made of the source", whole[:8] + b"\1" * 4 + whole[12:16]),
+        (b"made of", b""),
+    ):
+        cached.write_bytes(head and head + whole[16:].replace(b"made of the source", b"made of the pyc'  "))
+        bundle.write({"trial": source})
+        assert kept in target.read_bytes()
 
 
 def test_other_modules_are_none_of_its_business() -> None:
