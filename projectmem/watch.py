@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -73,6 +74,8 @@ class Watch:
         from watchdog.events import FileSystemEventHandler
         from watchdog.observers import Observer
 
+        # A folder that is made while watchdog looks through its parent is found twice, which it warns of; nothing is lost by it.
+        warnings.filterwarnings("ignore", "Callback with id", RuntimeWarning)
         handler = FileSystemEventHandler()
         for name in ("on_created", "on_modified", "on_deleted", "on_moved"):
             setattr(handler, name, self.wake)

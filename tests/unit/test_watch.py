@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -176,6 +177,14 @@ def test_what_was_there_and_what_comes_is_built(watched: Watched) -> None:
         before = watched.builds
         watched.write()
         assert watched.until(before + 1)
+
+
+def test_what_watchdog_warns_of_while_folders_are_made_is_told_to_nobody(watched: Watched) -> None:
+    """A folder that is found twice is no fault, and a warning would end the thread that watches where warnings are errors."""
+    watched.write()
+    watched.thread.start()
+    assert watched.until(1)
+    warnings.warn("Callback with id '7' already exists for watch x. It will be Overwritten.", RuntimeWarning, stacklevel=1)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="counts wake-ups in /proc")
