@@ -161,7 +161,8 @@ def test_who_opens_the_settings_reads_whose_the_command_is_and_how_it_goes(repo:
     commands = HARNESSES[name].commands(repo / HARNESSES[name].project)
     assert commands
     for words in commands.values():
-        told, loads, _ = json.dumps(words).partition("import gc, sys")
+        program = Path(words[0][0]).read_text() if name == "cline" else json.dumps(words)  # Cline's are scripts
+        told, loads, _ = program.partition("import gc, sys")
         assert loads and "# projectmem: " in told and "projectmem uninit" in told
 
 
