@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -78,11 +79,17 @@ for part in PARTS:
     part.register(app)
 
 
+@functools.cache
+def _command() -> Any:
+    """The commands as the library wants them: it reads every function's parameters again each time, a tenth of a second."""
+    return plain(typer.main.get_command(app))
+
+
 def run(args: Sequence[str]) -> int:
     """Run one command line; returns the exit code. Prints errors on stderr, one clear message each."""
     _tolerant_streams()
     try:
-        code = plain(typer.main.get_command(app))(args=list(args), prog_name="projectmem", standalone_mode=False)
+        code = _command()(args=list(args), prog_name="projectmem", standalone_mode=False)
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except BrokenPipeError:
