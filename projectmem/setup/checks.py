@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 from projectmem.place import Place
 from projectmem.serve import settings as resident
-from projectmem.setup import claude_settings, extensions, gitignore, hook_lists, switches
+from projectmem.setup import claude_settings, extensions, gitignore, hook_lists, switches, trust
 from projectmem.setup import plugin as plugins
 from projectmem.setup.command import is_ours
 from projectmem.setup.harnesses import CLAUDE, HARNESSES, HERE_ONLY, Harness
@@ -83,8 +82,8 @@ def settings(place: Place, start: str = "") -> Iterator[Check]:
             yield Check("settings", NOTE, what, f"run `projectmem init --harness {name}` here, or once with --user")
         if held and held[0] == harness.path(place):
             yield from _excluded(place, harness, held[0])
-        if held and name == "codex":
-            yield from _trusted(harness, held)
+        for doubt in trust.doubts(name, place, held):
+            yield Check("trust", FAIL if doubt.decided else NOTE, doubt.detail, doubt.remedy)
         if not held and harness.installed():
             without.append((name, harness.title))
     if anywhere and without:
@@ -198,23 +197,6 @@ def _excluded(place: Place, harness: Harness, path: Path) -> Iterator[Check]:
     text = exclude.read_text(encoding="utf-8", errors="surrogateescape") if exclude.exists() else ""
     if not set(harness.ignored()) <= set(text.splitlines()):
         yield Check("settings", NOTE, f"{path} is not in {exclude} and may be committed", "run `projectmem init`")
-
-
-def _trusted(harness: Harness, held: list[Path]) -> Iterator[Check]:
-    """Codex passes over hooks that a person has not trusted, without a word. It keeps what was trusted in its config.toml, under
-    FILE:EVENT:GROUP:HOOK (measured on 0.171.0)."""
-    try:
-        config = tomllib.loads((harness.home / "config.toml").read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
-        config = {}
-    table = config.get("hooks")
-    known = table.get("state") if isinstance(table, dict) else None
-    trusted = [key for key, state in (known or {}).items() if isinstance(state, dict) and state.get("trusted_hash")]
-    for path in held:
-        if not any(key.startswith(f"{path}:") for key in trusted):
-            yield Check(
-                "trust", NOTE, f"Codex has not been told to trust the hooks in {path}: it passes over them", harness.advice
-            )
 
 
 def fired(place: Place) -> Iterator[Check]:

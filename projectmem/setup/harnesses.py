@@ -31,7 +31,6 @@ class Harness:
     groups    our entry of each event, for a shared file;  text  the content of a file of our own;  comments  of its JSON
     started   the commands that a file of our own which is a program starts, by event
     proof     what it has been run against
-    advice    what a person must do besides, "" for nothing
     """
 
     def __init__(
@@ -47,11 +46,10 @@ class Harness:
         comments: bool = False,
         top: dict[str, Any] | None = None,
         started: Callable[[str], dict[str, list[list[str]]]] | None = None,
-        advice: str = "",
         proof: str = "",
     ) -> None:
         self.title, self.program, self._home, self.project, self._user = title, program, home, project, user
-        self.groups, self.text, self.comments, self.top, self.advice = groups, text, comments, top, advice
+        self.groups, self.text, self.comments, self.top = groups, text, comments, top
         self.started, self.proof = started, proof
 
     @property
@@ -232,7 +230,6 @@ HARNESSES: dict[str, Harness] = {
     "codex": Harness(
         "Codex CLI", "codex", ("CODEX_HOME", "~/.codex"), ".codex/hooks.json", "hooks.json", groups=_codex,
         proof="the real client, 0.171.0",
-        advice="Codex runs new hooks only once they are trusted: start `codex`, choose `/hooks` and trust them",
     ),
     "gemini": Harness(
         "Gemini CLI", "gemini", ("", "~/.gemini"), ".gemini/settings.json", "settings.json", groups=_gemini, comments=True,

@@ -21,7 +21,7 @@ from projectmem.importers.reading import Counts
 from projectmem.importers.sources import sessions
 from projectmem.place import Place
 from projectmem.serve import settings as resident
-from projectmem.setup import claude_settings, compiled, extensions, gitignore, hook_lists
+from projectmem.setup import claude_settings, compiled, extensions, gitignore, hook_lists, trust
 from projectmem.setup import plugin as plugins
 from projectmem.setup.harnesses import CLAUDE, HARNESSES, HERE_ONLY, Harness
 
@@ -234,8 +234,7 @@ def _register(place: Place, report: Report, name: str, path: Path, *, user: bool
         _save_notes(place, {**notes, str(path): note})
     report.settings.append(str(path))
     report.titles.append(harness.title)
-    if harness.advice and not folder:
-        report.warnings.append(harness.advice)
+    report.warnings += [f"{doubt.detail}: {doubt.remedy}" for doubt in ([] if folder else trust.doubts(name, place, [path]))]
     if user:
         return
     if gitignore.tracked(place, path):

@@ -43,7 +43,8 @@ def said(spec: Spec) -> bytes:
 
 
 def codex(spec: Spec, home: Path, url: str) -> Started:
-    """Codex CLI. The model's name decides whether it has `apply_patch`; `config` is added to its settings."""
+    """Codex CLI. The model's name decides whether it has `apply_patch`; `config` is added to its settings; with `asks` it runs
+    only hooks that these say are trusted."""
     folder = home / ".codex"
     folder.mkdir(exist_ok=True)
     (folder / "config.toml").write_text(
@@ -53,16 +54,17 @@ def codex(spec: Spec, home: Path, url: str) -> Started:
         "request_max_retries = 0\nstream_max_retries = 0\n[analytics]\nenabled = false\n"
         f'[projects."{spec["work"]}"]\ntrust_level = "trusted"\n{spec.get("config", "")}'
     )
-    argv = ["exec", "--skip-git-repo-check", "--json", "--dangerously-bypass-hook-trust", "go on"]
+    bypass = [] if spec.get("asks") else ["--dangerously-bypass-hook-trust"]
+    argv = ["exec", "--skip-git-repo-check", "--json", *bypass, "go on"]
     return argv, {"MODEL_KEY": "dummy-key", "CODEX_HOME": str(folder)}
 
 
 def gemini(spec: Spec, home: Path, url: str) -> Started:
-    """Gemini CLI."""
+    """Gemini CLI. With `asks` its folders must be trusted."""
     _merge(
         home / ".gemini" / "settings.json",
         {
-            "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": False}},
+            "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": bool(spec.get("asks"))}},
             "privacy": {"usageStatisticsEnabled": False},
             "general": {"enableAutoUpdate": False},
         },
@@ -86,8 +88,9 @@ def qwen(spec: Spec, home: Path, url: str) -> Started:
 
 
 def copilot(spec: Spec, home: Path, url: str) -> Started:
-    """GitHub Copilot CLI."""
-    argv = ["-p", "go on", "--trust-folder", "--no-auto-update", "--disable-builtin-mcps", "--no-ask-user"]
+    """GitHub Copilot CLI. With `asks` its folders must be trusted."""
+    trusts = [] if spec.get("asks") else ["--trust-folder"]
+    argv = ["-p", "go on", *trusts, "--no-auto-update", "--disable-builtin-mcps", "--no-ask-user"]
     argv += ["--output-format", "json", "--no-color", "--allow-all-tools"]
     names = {"BASE_URL": f"{url}/v1", "API_KEY": "dummy-key", "TYPE": "openai"}
     env = {f"COPILOT_PROVIDER_{name}": value for name, value in names.items()}

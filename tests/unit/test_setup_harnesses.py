@@ -250,18 +250,6 @@ def test_doctor_names_a_timeout_and_a_matcher_that_leave_calls_out(repo: Path, n
         assert "is 'Bash(', so the gate sees only part" in failed()
 
 
-def test_codex_hooks_that_nobody_trusted_are_noted(repo: Path, tmp_path: Path) -> None:
-    """Codex passes over them without a word; doctor does not."""
-    _init(repo, "codex")
-    trust = [c for c in doctor.examine(str(repo), now=NOW, fire=False) if c.name == "trust"]
-    assert len(trust) == 1
-    assert "/hooks" in trust[0].remedy
-    config = tmp_path / "home" / ".codex" / "config.toml"
-    config.parent.mkdir(parents=True)
-    config.write_text(f'[hooks.state."{repo}/.codex/hooks.json:pre_tool_use:0:0"]\ntrusted_hash = "sha256:x"\n')
-    assert not [c for c in doctor.examine(str(repo), now=NOW, fire=False) if c.name == "trust"]
-
-
 def test_what_is_installed_is_detected(repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By program or by the folder it makes."""
     assert detected() == []
