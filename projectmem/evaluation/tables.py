@@ -13,6 +13,7 @@ FRESH = (
     "<!-- recall-fresh: written by `projectmem eval recall --as-shipped --write` -->",
     "<!-- recall-fresh end -->",
 )
+SILENT = ("no_memory", "abstain_only")  # methods that show nothing, whatever the space
 STRATA = ("none_far", "none_near", "none_close", "none_sibling")
 
 
@@ -30,12 +31,16 @@ def count(found: dict[str, Any] | None) -> str:
 
 
 def methods(reports: dict[str, dict[str, Any]]) -> list[str]:
-    """One row per space, set and method."""
+    """One row per space, set and method; what shows nothing is the same in every space and has one row a set."""
     strata = _kinds(reports, "injected")
     rows = _head("space", "questions of", "method", "right, first [95 %]", "wrong", "abstained", *strata, "utility", "plain")
-    for space, sets in reports.items():
+    first: dict[str, dict[str, Any]] = next(iter(reports.values()), {})
+    silent = {name: {method: found[method] for method in SILENT if method in found} for name, found in first.items()}
+    for space, sets in {"any": silent, **reports}.items():
         for name, found in sets.items():
             for method, f in found.items():
+                if space != "any" and method in SILENT:
+                    continue
                 cells = [space, name, method, share(f["right"], interval=True), share(f["wrong"]), share(f["abstained"])]
                 cells += [count(f["injected"].get(s)) for s in strata] + [f"{f['utility']:+.3f}", f"{f['plain_utility']:+.3f}"]
                 rows.append("| " + " | ".join(cells) + " |")

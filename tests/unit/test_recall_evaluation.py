@@ -155,7 +155,7 @@ def test_the_fresh_questions_are_many_and_none_of_the_shipped_ones() -> None:
 
 @pytest.mark.parametrize("words", [True, False])
 def test_the_shipped_floors_put_silence_first(words: bool) -> None:
-    """A guard over the file's 236 questions that nothing answers; projections/RECALL.md has the figures that were held out."""
+    """A guard over the file's 236 questions that nothing answers; projections/MEASURED.md has the figures that were held out."""
     if not words:
         pytest.importorskip("faiss")
     embedder = None if words else embed.default()
@@ -234,6 +234,9 @@ def test_the_controller_beats_its_baselines_and_every_figure_has_an_interval(sma
     rows = tables.methods({"lexical": {"small": report}})
     assert len(rows) == 2 + len(measure.METHODS)
     assert len({row.count("|") for row in rows}) == 1
+    twice = tables.methods({"lexical": {"small": report}, "other": {"small": report}})
+    assert len(twice) == 2 * len(rows) - 2 - len(tables.SILENT), "what shows nothing is told once"
+    assert [row.split(" | ")[0] for row in twice[2:5]] == ["| any", "| any", "| lexical"]
 
 
 def test_false_injection_does_not_rise_as_the_store_grows(small: labelled.Labelled) -> None:
