@@ -9,8 +9,8 @@ import json
 import re
 from typing import Any
 
-_SPACE = re.compile(r"\s*")
-_GAP = re.compile(r"(?:\s+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
+_SPACE = re.compile(r"[ \t\r\n]*")  # what JSON knows as such: at any other the harness takes the file for damaged
+_GAP = re.compile(r"(?:[ \t\r\n]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
 _SCALAR = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null")
 MAX_DEPTH = 200
@@ -31,15 +31,17 @@ class Node:
 
     data     as Python data;  members  of an object: key -> (start of the key, value)
     items    of a list;  trailing  a comma stands after the last one
+    spans    where its items or members are, also those whose name comes again: the last of these is the one that counts
     """
 
-    __slots__ = ("data", "end", "items", "members", "start", "trailing")
+    __slots__ = ("data", "end", "items", "members", "spans", "start", "trailing")
 
     def __init__(self, start: int) -> None:
         self.start, self.end, self.trailing = start, start, False
         self.data: Any = None
         self.members: dict[str, tuple[int, Node]] = {}
         self.items: list[Node] = []
+        self.spans: list[tuple[int, int]] = []
 
 
 class _Reader:
@@ -94,6 +96,7 @@ class _Reader:
     def _member(self, node: Node, at: int, close: str, depth: int) -> int:
         if close == "]":
             node.items.append(self.value(at, depth + 1))
+            node.spans.append((node.items[-1].start, node.items[-1].end))
             return node.items[-1].end
         found = _STRING.match(self.text, at)
         if found is None:
@@ -103,6 +106,7 @@ class _Reader:
             raise JsonError(self.text, colon, "`:` is missing")
         value = self.value(colon + 1, depth + 1)
         node.members[self._scalar(found.group(), at)] = at, value
+        node.spans.append((at, value.end))
         return value.end
 
 
@@ -150,23 +154,24 @@ def inserted(text: str, node: Node, depth: int, value: Any, key: str | None = No
     body = shown(value, unit, depth + 1, newline)
     if key is not None:
         body = f"{json.dumps(key, ensure_ascii=False)}: {body}"
-    last = node.items[-1] if node.items else next(reversed(node.members.values()))[1] if node.members else None
+    last = node.spans[-1][1] if node.spans else None
     before = newline + unit * (depth + 1)
     if last is None:
         inner = text[node.start + 1 : node.end - 1]
         after = newline + unit * depth if not inner.strip() else ""  # comments alone: they keep their own line end
         return node.start + 1, node.start + 1 + (len(inner) if not inner.strip() else 0), f"{before}{body}{after}"
     if node.trailing:
-        comma = _Reader(text, True).skip(last.end)
+        comma = _Reader(text, True).skip(last)
         return comma + 1, comma + 1, f"{before}{body}"
-    closing = newline + unit * depth if "\n" not in text[last.end : node.end] else ""
-    return last.end, last.end, f",{before}{body}{closing}"
+    closing = newline + unit * depth if "\n" not in text[last : node.end] else ""
+    return last, last, f",{before}{body}{closing}"
 
 
 def removed(text: str, node: Node, index: int) -> Edit:
     """The edit that takes the item or member with this index out, and one of the commas beside it."""
-    spans = [(item.start, item.end) for item in node.items] or [(at, value.end) for at, value in node.members.values()]
-    start, end = spans[index]
+    wanted = [(item.start, item.end) for item in node.items] or [(at, value.end) for at, value in node.members.values()]
+    spans, (start, end) = node.spans, wanted[index]
+    index = spans.index((start, end))
     reader = _Reader(text, True)
     after = reader.skip(end)
     if text[after : after + 1] == ",":
@@ -177,4 +182,9 @@ def removed(text: str, node: Node, index: int) -> Edit:
     if index == 0:
         rest = text[node.start + 1 : start] + text[end : node.end - 1]
         return (node.start + 1, node.end - 1, "") if not rest.strip() else (start, end, "")
-    return spans[index - 1][1], end, ""
+    before = spans[index - 1][1]
+    comma = reader.skip(before)
+    left = text[before:comma] + text[comma + 1 : start]  # a comment there is not ours
+    if not left.strip():
+        return before, end, ""
+    return before, end, left.rstrip() if text[end:].lstrip(" \t").startswith(("\n", "\r\n")) else left
