@@ -37,7 +37,7 @@ def select(
     `problems` collects what the reader had to skip. Raises BadInputError for a kind that does not exist.
     """
     wanted = tuple(kinds)
-    _check_kinds(wanted)
+    check_kinds(wanted)
     chosen: deque[Event] = deque(maxlen=limit or None)
     chosen.extend(event for event in _read(place, wanted, since, limit, problems) if event["ts"] >= since)
     return list(chosen)
@@ -66,7 +66,8 @@ def matches(kind: str, wanted: tuple[str, ...]) -> bool:
     return not wanted or kind in wanted or kind.split(".")[0] in wanted
 
 
-def _check_kinds(wanted: tuple[str, ...]) -> None:
+def check_kinds(wanted: tuple[str, ...]) -> None:
+    """Raise BadInputError, with what may have been meant, for a kind that does not exist."""
     known = {*KINDS, *(kind.split(".")[0] for kind in KINDS)}
     for kind in wanted:
         if kind not in known:

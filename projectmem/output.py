@@ -129,10 +129,23 @@ def table(rows: Sequence[Sequence[str]], head: Sequence[str], *, width: int = 10
     return lines
 
 
+_still = False
+
+
+def still() -> None:
+    """From now on this process shows no bar and no spinner: many threads answer in it, and a terminal has room for one."""
+    global _still
+    _still = True
+
+
+def _shows(stream: IO[str]) -> bool:
+    return stream.isatty() and not _still
+
+
 def progress(items: Iterable[Any], label: str, *, total: int | None = None, stream: IO[str] | None = None) -> Iterator[Any]:
     """Pass `items` through, showing a bar on `stream` (default stderr) once a second has gone by, on a terminal only."""
     err = stream if stream is not None else sys.stderr
-    if not err.isatty():
+    if not _shows(err):
         yield from items
         return
     started, bar, task = time.monotonic(), None, None
@@ -156,7 +169,7 @@ def reading(sources: Iterable[Any], label: str = "reading sessions", *, stream: 
     """Pass (file, reader) pairs through with a bar of the files' bytes and a count of calls, once a second has gone by, on a
     terminal only. It moves within a file too: one file may be most of the work."""
     err, files = stream if stream is not None else sys.stderr, list(sources)
-    if not err.isatty():
+    if not _shows(err):
         yield from files
         return
     sizes = [path.stat().st_size if path.is_file() else 0 for path, _ in files]
@@ -230,7 +243,7 @@ class Waiting:
         self.label, self.stream, self.status = label, stream if stream is not None else sys.stderr, None
 
     def __enter__(self) -> Waiting:
-        if self.stream.isatty():
+        if _shows(self.stream):
             from rich.console import Console
 
             status: Any = Console(file=self.stream).status(self.label)

@@ -103,6 +103,24 @@ def replay_log(home: str, *, root: str = "", until: int | None = None, verify: b
     return report
 
 
+def recompute(home: str, event: Event, root: str = "") -> tuple[str, str, str]:
+    """(outcome, why, what the gate says now) of one decision, or of one call that met no objection, as `replay_log` finds it for
+    all of them. The log is folded whole. Raises LogError where it cannot be read."""
+    from projectmem_logs.reader import read_events
+    from projectmem_projections.memory import MemoryState
+
+    state, checker = MemoryState(), _Checker(root)
+    for one in read_events(home):
+        state.apply([one], gaps=True)
+        checker.learn(one)
+    return checker.decision(state, event) if event["kind"] == "action.proposed" else checker.without_candidate(state, event)
+
+
+def recomputable(event: Event) -> bool:
+    """Whether an event is a decision of the gate, or a call that was let through because nothing stood against it."""
+    return event["kind"] == "action.proposed" or (event["kind"] == "action.finished" and data_of(event).get("as_of") is not None)
+
+
 def _upto(events: Iterable[Event], until: int | None) -> Iterator[Event]:
     return (event for event in events if until is None or event["ts"] <= until)
 

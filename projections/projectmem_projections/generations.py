@@ -228,6 +228,18 @@ def size(home: str) -> int:
     return int(found[1]) if found else 0
 
 
+def position(home: str) -> dict[str, int]:
+    """{stream: seq} that the current generation was built to, {} where there is none. Raises GenerationDamaged."""
+    path = _current(_folder(home))
+    if not path:
+        return {}
+    try:
+        with connect(path, read_only=True) as con:
+            return {str(stream): int(seq) for stream, seq in con.execute("SELECT stream, seq FROM cursors").fetchall()}
+    except duckdb.Error as error:
+        raise GenerationDamaged(f"the summaries {path} are damaged ({error}).") from error
+
+
 def purge_previous(home: str) -> None:
     """Remove every generation but the current one: an older one may hold what has been erased."""
     folder = _folder(home)

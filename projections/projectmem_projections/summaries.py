@@ -176,6 +176,13 @@ def actions(home: str, *, limit: int = 50, session: str = "", outcome: str = "",
     return _rows(home, "actions", where, [session, outcome, limit], notices)
 
 
+def outcomes(home: str, decisions: list[str], *, notices: Notices = None) -> dict[str, Row]:
+    """What became of these decisions of the gate: {id: {outcome (of the call, "" where it did not run), followed: heeded |
+    repeated | ran | not run}}, as view gate_outcomes has it."""
+    statement = "SELECT id, outcome, followed FROM gate_outcomes WHERE id IN (SELECT unnest($1::VARCHAR[]))"
+    return {row["id"]: row for row in ask(home, lambda s: s.query(statement, [decisions]), notices)}
+
+
 def events_by_id(home: str, part: str, *, limit: int = 10, notices: Notices = None) -> list[Row]:
     """Events whose id begins or ends with `part`: the columns of table `events`. The event itself: `logs.reader.find_event`."""
     where = f"WHERE starts_with(id, $1) OR ends_with(id, $1) {OLDEST} LIMIT $2"

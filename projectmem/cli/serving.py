@@ -15,6 +15,7 @@ from projectmem.cli.common import EXITS, Root
 
 if TYPE_CHECKING:
     from projectmem.mcp_address import Address
+    from projectmem.place import Place
 
 PROXY_EXITS = "Exit code: the server's; 2 wrong usage, 3 could not be started."
 
@@ -139,26 +140,84 @@ def _address(entry: str, url: str) -> Address:
 
 
 def serve(
+    page_only: Annotated[bool, typer.Option("--page-only", help="The web page alone: no process answers hooks.")] = False,
+    hook_only: Annotated[bool, typer.Option("--hook-only", help="No web page.")] = False,
+    show: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="The page's port; 0: any that is free.")] = 0,
     idle: Annotated[
-        int, typer.Option("--idle", metavar="MINUTES", min=0, help="End after so long without a request; 0: never.")
-    ] = 30,
+        int | None,
+        typer.Option(
+            "--idle",
+            metavar="MINUTES",
+            min=0,
+            help="End after so long without a request; 0: never (the default with the page; without it 30).",
+            show_default=False,
+        ),
+    ] = None,
     parent: Annotated[
         int, typer.Option("--parent", metavar="PID", min=0, help="End when this process has.", show_default=False)
     ] = 0,
     root: Root = "",
 ) -> None:
-    """Answer hooks from a resident process.
+    """Show the log in a browser, and answer hooks.
 
-    Over HTTP on loopback and a Unix socket, without a process for each call.
+    The web page: what stands as failed, what the gate said and why, the log, its health. Read-only, on this machine alone; open
+    the printed address, which holds a key.
 
-    For hooks that `init --http` registered. Nothing depends on it: while it does not run the command hooks answer.
+    Hooks: over HTTP on loopback and a Unix socket, without a process for each call, where `init --http` registered them. Nothing
+    depends on it: while it does not run the command hooks answer.
     """
+    from projectmem.errors import BadInputError
+
+    if hook_only and (page_only or show or port):
+        raise BadInputError("--hook-only shows no page: leave it out, or leave out --page-only, --open and --port")
+    place, idle_s = common.open_place(root), 60.0 * (idle or 0)
+    if page_only:
+        _page(place, port, idle_s, parent, show)
+        return
     from projectmem.serve.run import Server, on_signals
 
-    server = Server(common.open_place(root).home, idle_s=idle * 60.0, parent=parent)
-    on_signals(server)
-    why = server.run(lambda addresses: common.note(f"answering hooks at {', '.join(addresses)}"))
-    common.note(f"ended: {why}")
+    if hook_only:
+        server = Server(place.home, idle_s=1800.0 if idle is None else idle_s, parent=parent)
+        on_signals(server)
+        why = server.run(lambda addresses: common.note(f"answering hooks at {', '.join(addresses)}"))
+        common.note(f"ended: {why}")
+        return
+    from projectmem.serve.both import serve as serve_both
+
+    serve_both(place, port=port, idle=idle or 0, parent=parent, show=show, tell=common.note)
+
+
+def _page(place: Place, port: int, idle_s: float, parent: int, show: bool) -> None:
+    """The web page in this process, until something ends it."""
+    import signal
+
+    from projectmem.web.run import Page
+
+    page = Page(place, port=port, idle_s=idle_s, parent=parent)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: page.end("it was told to"))
+
+    def ready() -> None:
+        common.say(f"the page is at {page.address}")
+        sys.stdout.flush()
+        if show:
+            _open(page.offer())
+
+    why = page.run(ready, lambda text: common.note(f"projectmem: {output.safe(text)}"))
+    common.note(f"the page ended: {why}")
+
+
+def _open(address: str) -> None:
+    """In the person's browser, which may take its time."""
+    import threading
+    import webbrowser
+
+    def start() -> None:
+        if not webbrowser.open(address):
+            common.note("no browser could be started: open the address yourself")
+
+    threading.Thread(target=start, daemon=True).start()
 
 
 def watch(root: Root = "") -> None:

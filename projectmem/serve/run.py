@@ -30,10 +30,11 @@ class BusyError(ProjectmemError):
 
 
 class Server:
-    """The listeners of one log. `parent` is a process that it serves, 0 for none; `idle_s` 0 never ends for want of requests."""
+    """The listeners of one log. `parent` is a process that it serves, 0 for none; `idle_s` 0 never ends for want of requests, and
+    neither does it while it is `held`."""
 
-    def __init__(self, home: str, *, idle_s: float = IDLE_S, parent: int = 0) -> None:
-        self.home, self.idle_s, self.parent = home, idle_s, parent
+    def __init__(self, home: str, *, idle_s: float = IDLE_S, parent: int = 0, held: Callable[[], bool] = lambda: False) -> None:
+        self.home, self.idle_s, self.parent, self.held = home, idle_s, parent, held
         self.parent_since = alive.started(parent) if parent else ""
         self.settings = settings_of.make(home)
         self.hook = server.Hook(home, self.settings)
@@ -100,9 +101,9 @@ class Server:
             degraded.note(self.home, "serve", "a request failed, the commands answer from now on", self.hook.failed)
             return f"a request failed ({self.hook.failed[:200]})"
         idle = self.hook.idle()
-        if self.idle_s and idle > self.idle_s:
+        if self.idle_s and idle > self.idle_s and not self.held():
             return f"nobody has asked for {int(idle)} s"
-        if self.parent and not self._parent_runs() and idle > ORPHAN_IDLE_S:
+        if self.parent and self.orphaned() and idle > ORPHAN_IDLE_S:
             return f"process {self.parent}, for which it was started, is gone"
         if files.signature(entry.__file__) != self._sources:
             return "another version of its program is installed"
@@ -110,8 +111,9 @@ class Server:
             return "its settings are gone"
         return ""
 
-    def _parent_runs(self) -> bool:
-        return alive.runs(self.parent) and alive.started(self.parent) == self.parent_since
+    def orphaned(self) -> bool:
+        """Whether the process that it serves is gone."""
+        return not alive.runs(self.parent) or alive.started(self.parent) != self.parent_since
 
 
 def main(home: str, parent: int = 0) -> None:

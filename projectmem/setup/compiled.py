@@ -12,7 +12,7 @@ from projectmem.setup import bundle
 from projectmem.setup.command import PACKAGES
 
 # Sub-packages that no hook imports.
-_SKIPPED = ("cli", "backtest", "exporters", "importers", "serve", "setup", "data")
+_SKIPPED = ("cli", "backtest", "exporters", "importers", "serve", "setup", "web", "data")
 
 
 def hook_modules() -> dict[str, Path]:

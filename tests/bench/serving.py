@@ -75,7 +75,9 @@ class Server:
 
     def __init__(self, project: Project) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "projectmem", "serve", "--root", project.folder], stderr=subprocess.PIPE, cwd=os.getcwd()
+            [sys.executable, "-m", "projectmem", "serve", "--hook-only", "--root", project.folder],
+            stderr=subprocess.PIPE,
+            cwd=os.getcwd(),
         )
         assert self.process.stderr is not None
         self.process.stderr.readline()
