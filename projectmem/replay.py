@@ -38,7 +38,8 @@ Watch = Callable[[Iterable[Event]], Iterator[Event]]
 
 @dataclass(slots=True)
 class Report:
-    """What a replay found. `ok` is false only when a decision came out different."""
+    """What a replay found. `ok` is false only when a decision came out different; damaged: how many stretches of
+    the log could not be read."""
 
     events: int = 0
     until: int = 0
@@ -49,6 +50,7 @@ class Report:
     passed: Counter[str] = field(default_factory=Counter)
     rules: Counter[str] = field(default_factory=Counter)
     differences: list[dict[str, Any]] = field(default_factory=list)
+    damaged: int = 0
 
     @property
     def ok(self) -> bool:
@@ -67,6 +69,7 @@ class Report:
             "without_candidate": {name: self.passed[name] for name in OUTCOMES},
             "rules": {name: self.rules[name] for name in OUTCOMES},
             "differences": self.differences,
+            "damaged": self.damaged,
             "ok": self.ok,
         }
 
@@ -82,14 +85,15 @@ def replay_log(home: str, *, root: str = "", until: int | None = None, verify: b
     from projectmem_logs.reader import read_events
     from projectmem_projections.memory import MemoryState
 
-    report = Report(until=until or 0, verified=verify)
+    report, problems = Report(until=until or 0, verified=verify), list[Any]()
     state, checker = MemoryState(), _Checker(root)
-    for event in watch(_upto(read_events(home), until)):
+    for event in watch(_upto(read_events(home, problems=problems), until)):
         report.events += 1
         report.kinds[event["kind"]] += 1
         state.apply([event], gaps=True)
         checker.learn(event)
     report.open_failures = checker.open_failures(state)
+    report.damaged = sum(problem.kind != "torn" for problem in problems)  # an end that is being written is none
     if verify:
         rules = []
         for event in watch(_upto(read_events(home), until)):
@@ -334,8 +338,10 @@ def render(report: Report, paint: output.Paint) -> list[str]:
     lines = [
         f"replayed {count(report.events, 'event')}{until}: {count(report.open_failures, 'failure stands', 'failures stand')} open"
     ]
+    lost = "the log is damaged, and what was lost is in none of this: `projectmem verify` names it"
+    damaged = [paint("red", lost)] if report.damaged else []
     if not report.verified:
-        return lines + [f"  {count:>7} {output.safe(kind)}" for kind, count in sorted(report.kinds.items())]
+        return lines + [f"  {number:>7} {output.safe(kind)}" for kind, number in sorted(report.kinds.items())] + damaged
     total = sum(report.decisions.values())
     lines.append(f"recomputed {count(total, 'decision')}: {_counts(report.decisions)}")
     lines.append(f"rechecked {count(sum(report.passed.values()), 'call')} that met no objection: {_counts(report.passed)}")
@@ -347,9 +353,10 @@ def render(report: Report, paint: output.Paint) -> list[str]:
         lines.append(f"             {output.safe(row['text'], limit=100)}")
     if len(report.differences) > LISTED:
         lines.append(f"  and {len(report.differences) - LISTED} more (--json lists all)")
-    verdict = "every decision is what its recorded inputs give" if report.ok else "the log does not give what it says"
-    lines.append(paint("green" if report.ok else "red", verdict))
-    return lines
+    which = "every decision that can be read" if report.damaged else "every decision"
+    verdict = f"{which} is what its recorded inputs give" if report.ok else "the log does not give what it says"
+    lines.append(paint("green" if report.ok and not damaged else "red", verdict))
+    return lines + damaged
 
 
 def _counts(counter: Counter[str]) -> str:

@@ -87,6 +87,15 @@ def test_damage_in_several_places_is_advised_of_once_and_is_no_fault_of_what_is_
     assert "note  parity: not compared: the log is damaged" in looked and "report this" not in looked
 
 
+def test_a_replay_of_a_damaged_log_does_not_speak_for_what_is_lost(run: Cli) -> None:
+    assert "every decision is what" in run("replay", "--verify") and "damaged" not in run.out
+    damage(run.home)
+    for args in (("replay",), ("replay", "--verify")):
+        assert "the log is damaged" in run(*args).splitlines()[-1]
+    assert "every decision that can be read is what its recorded inputs give" in run.out
+    assert json.loads(run("replay", "--verify", "--json"))["damaged"] == 1
+
+
 def test_what_was_erased_by_whom_and_why_is_told_from_either_side(run: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("projectmem.caller.origin", lambda: "human")
     first, second, third = (event["id"] for event in run.events())
