@@ -133,14 +133,20 @@ def _not_done(start: str, found: bool, diff: bool) -> None:
 
 def uninit(user: User = False, root: Root = "", as_json: Json = False) -> None:
     """Take the hooks out again; the log stays."""
+    from projectmem.setup.init import LeftError
     from projectmem.setup.init import uninit as undo
 
-    done = undo(common.workdir(root), user=user)
+    left: LeftError | None = None
+    try:
+        done = undo(common.workdir(root), user=user)
+    except LeftError as exc:
+        done, left = exc.done, exc
     if as_json:
         common.emit({"done": done})
-        return
-    for line in done or ["nothing to undo"]:
+    for line in [] if as_json else done or ["nothing to undo"]:
         common.say(output.safe(line))
+    if left:
+        raise left
 
 
 def hook(

@@ -94,6 +94,12 @@ class Harness:
         found = {file: (self._own_text(file), made) for file, made in self._own(path).items()}
         return [f for f, (text, made) in found.items() if text not in ("", made) and hook_lists.digest(text) != known.get(f.name)]
 
+    def unknown(self, path: Path) -> bool:
+        """Whether the files are there and hold nothing of ours, whatever else they hold. Raises SettingsError where one cannot be
+        read."""
+        texts = [hook_lists.text_of(file) for file in self._own(path) or (path,)]
+        return any(texts) and not any(MARK in text for text in texts)
+
     def planned(self, path: Path, note: Note | None = None) -> tuple[str, str, str]:
         """(what `add` would make of the file, the file as it is, the file without us). Raises SettingsError."""
         if self.groups is not None:

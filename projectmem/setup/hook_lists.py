@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,9 @@ def unread(path: Path, exc: OSError | UnicodeDecodeError) -> SettingsError:
 def text_of(path: Path) -> str:
     """The file's text, "" for no file. Raises SettingsError where it cannot be read."""
     try:
+        mode = path.stat().st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # a pipe is read for ever
+            raise SettingsError(f"{path} is no regular file: nothing was changed")
         return path.read_bytes().decode()
     except FileNotFoundError:
         return ""

@@ -24,6 +24,7 @@ from projectmem.serve import settings as resident
 from projectmem.setup import claude_settings, compiled, extensions, gitignore, hook_lists, trust
 from projectmem.setup import plugin as plugins
 from projectmem.setup.harnesses import CLAUDE, HARNESSES, HERE_ONLY, Harness
+from projectmem.setup.hook_lists import SettingsError
 
 DEFAULT = (CLAUDE,)
 _WRAPPED = "wrapped"
@@ -271,22 +272,20 @@ def registered_below(place: Place) -> dict[Path, str]:
 
 
 def uninit(start: str, *, user: bool = False) -> list[str]:
-    """Take the hooks out again, from this work tree's settings (or the person's own); the log stays. Returns what was done."""
+    """Take the hooks out again, from this work tree's settings (or the person's own); the log stays. Returns what was done.
+    Raises LeftError once all else is done, where files cannot be edited."""
     place = places.locate(start)
     if place is None:
         raise NoProjectError(f"no project at {start}: nothing to undo")
     notes = _notes(place)
-    done = _unwrapped(notes)  # first: hooks may have come into the same file before
+    done, left = _unwrapped(notes), list[str]()  # first: hooks may have come into the same file before
     for path, name in ({} if user else registered_below(place)).items():
-        done += _put_aside(HARNESSES[name], path, notes[str(path)])
-        if HARNESSES[name].remove(path, notes.pop(str(path))):
-            done.append(f"took the hooks of {HARNESSES[name].title} out of {path}")
-        gitignore.include(place, f"/{path.relative_to(place.root).as_posix()}")
+        if _taken_out(HARNESSES[name], path, notes, done, left):
+            gitignore.include(place, f"/{path.relative_to(place.root).as_posix()}")
     for harness in HARNESSES.values():
         path = harness.path(place, user=user)
-        done += _put_aside(harness, path, notes.get(str(path)))
-        if harness.remove(path, notes.pop(str(path), None)):
-            done.append(f"took the hooks of {harness.title} out of {path}")
+        if not _taken_out(harness, path, notes, done, left):
+            continue
         others = any(Path(name).parts[-2:] == Path(harness.project).parts[-2:] for name in notes if "\0" not in name)
         gone = [] if user or others else [pattern for pattern in harness.ignored() if gitignore.include(place, pattern)]
         if gone:
@@ -305,7 +304,32 @@ def uninit(start: str, *, user: bool = False) -> list[str]:
         done.append(f"could not write down that it is undone ({exc.strerror or exc}): nothing depends on it")
     if place.ready:
         done.append(f"left the log in {place.home} (delete the folder to forget everything)")
+    if left:
+        raise LeftError(done, left)
     return done
+
+
+class LeftError(ProjectmemError):
+    """Files that `uninit` could not take the hooks out of.  done  what it did of the rest"""
+
+    def __init__(self, done: list[str], left: list[str]) -> None:
+        super().__init__("; ".join(left) + ". Everything else is undone: run `projectmem uninit` again then")
+        self.done = done
+
+
+def _taken_out(harness: Harness, path: Path, notes: dict[str, dict[str, Any]], done: list[str], left: list[str]) -> bool:
+    """Take the hooks out of one file; what was done and what could not be goes into the lists. Returns whether none are left."""
+    try:
+        if harness.unknown(path):
+            return True
+        done += _put_aside(harness, path, notes.get(str(path)))
+        if harness.remove(path, notes.get(str(path))):
+            done.append(f"took the hooks of {harness.title} out of {path}")
+    except SettingsError as exc:
+        left.append(str(exc))
+        return False
+    notes.pop(str(path), None)
+    return True
 
 
 def _put_aside(harness: Harness, path: Path, note: dict[str, Any] | None) -> list[str]:
