@@ -22,6 +22,14 @@ def test_the_shipped_text_is_the_shipped_policy() -> None:
     assert [r.name for r in parse("[[rule]]" + example).rules] == ["generated"]
 
 
+def test_the_example_on_the_page_is_a_policy() -> None:
+    page = Path(__file__).resolve().parents[2] / "gate" / "README.md"
+    example = page.read_text(encoding="utf-8").split("```toml\n")[1].split("```")[0]
+    found = parse(example)
+    assert (found.mode, found.ask_by, found.ttl_warn["network"]) == ("enforce", "person", 30 * MINUTE)
+    assert [(rule.name, rule.effect) for rule in found.rules] == [("generated", "deny")]
+
+
 def test_values_are_taken() -> None:
     """Every setting reaches the policy; a changed default TTL leaves classes with their own shipped value alone."""
     text = """
