@@ -147,6 +147,17 @@ def standing(state: Any, record: Record, action: Action | None, disk: Any, polic
     return Standing(record, *ask(state, record, disk, policy, now, action), lapses=lapses)
 
 
+def passed_over(place: Place, action: Action, now: int) -> list[Standing]:
+    """Recorded failures of this very action, or of a part of it, that did not work since and that the gate is silent about."""
+    from projectmem.state import policy_of, reading
+
+    keys = dict.fromkeys((action.key, *(part.key for part in action.parts)))
+    with reading(place) as state:
+        disk, policy = disk_of(place, state), policy_of(state)
+        found = [standing(state, record, None, disk, policy, now) for record in _records(state, keys, now)]
+    return [row for row in found if row.record.state != "cleared" and row.says == "silent"]
+
+
 def standing_fixes(place: Place, state: Any, now: int) -> list[Record]:
     """The failed fixes that the gate would speak of now, newest first."""
     from projectmem.state import policy_of

@@ -35,17 +35,18 @@ def check(
 ) -> None:
     """Ask the gate about an action; record nothing.
 
-    The answer is allow, warn, ask or deny, as the exit code too.
+    The answer is allow, warn, ask or deny, as the exit code too. Of a failure that is on record and passed over it says why.
     """
-    from projectmem.check import EXIT_CODES, check_action, tool_call
+    from projectmem.check import EXIT_CODES, action_for, check_action, tool_call
 
     place = common.open_place(root)
     parsed = _parsed(input) if input else None
     name, given = tool_call(tool=tool, command=command, file=file, input=parsed, old=old, new=new)
     who = caller.actor()
     start = os.path.abspath(cwd) if cwd else common.workdir(root)
+    now = common.now()
     decision = check_action(
-        place, tool=name, tool_input=given, cwd=start, now=common.now(), harness=who["harness"], session=who["session"]
+        place, tool=name, tool_input=given, cwd=start, now=now, harness=who["harness"], session=who["session"]
     )
     if as_json:
         common.emit(decision.to_data())
@@ -55,7 +56,20 @@ def check(
         common.say(paint(output.VERDICT_COLOURS[decision.verdict], decision.verdict) + rule)
         if decision.reason:
             common.say(output.safe(decision.reason, lines=True))
+        elif decision.verdict == "allow":
+            _silence(place, action_for(place, name, given, start, who["harness"], now), now)
     common.leave(EXIT_CODES[decision.verdict])
+
+
+def _silence(place: Any, action: Any, now: int) -> None:
+    """Say why nothing is said of an action that did fail: to a person, beside the answer."""
+    from projectmem.failures import passed_over
+    from projectmem.logview import short
+
+    for row in passed_over(place, action, now)[:3]:
+        failed = f"`{output.safe(row.record.text, limit=80)}`, which failed {output.ago(row.record.at, now)}"
+        why = output.safe(row.silence(now), limit=200)
+        common.note(f"silent about {failed}: {why} (`projectmem explain {short(row.record.id)}`)")
 
 
 def _parsed(text: str) -> Any:

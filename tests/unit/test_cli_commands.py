@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -76,8 +77,6 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 
 def build(root: Path, call: str = "t1", command: str = "make build", said: str = "price.py:2: error: \x1b[31mred\x1b[0m") -> None:
     """A build that fails just now."""
-    import time
-
     raw = {
         "session_id": "s1", "cwd": str(root), "hook_event_name": "PostToolUseFailure", "tool_name": "Bash",
         "tool_input": {"command": command}, "tool_use_id": call, "error": f"Exit code 2\n{said}\nmake: *** Error 1",
@@ -158,11 +157,21 @@ def test_check_answers_with_its_exit_code(run: Cli) -> None:
     assert run.json("check", "--command", "make build", code=spoken)["verdict"] in ("warn", "ask")
     same = json.dumps({"command": "make build"})
     assert run.json("check", "--tool", "Bash", "--input", same, code=spoken)["record"]
-    assert run("check", "--command", "make other").startswith("allow")
+    assert run("check", "--command", "make other").startswith("allow") and not run.err
     assert run("check", "--file", "price.py").startswith("allow")
     (run.root / "price.py").write_text("mended")
-    assert run("check", "--command", "make build").startswith("allow")
+    assert run("check", "--command", "make build") == "allow\n"
+    assert run.err.startswith("silent about `make build`, which failed ") and "price.py" in run.err and "explain 0" in run.err
     assert len(run.json("log", "--limit", "0")) == before
+    call = {
+        "tool_name": "Bash",
+        "tool_input": {"command": "make build"},
+        "tool_use_id": "t2",
+        "tool_response": {"stdout": "built"},
+    }
+    raw = {"session_id": "s1", "cwd": str(run.root), "hook_event_name": "PostToolBatch", "tool_calls": [call]}
+    entry.respond(["claude-code", "PostToolBatch"], json.dumps(raw).encode(), time.time_ns() // 1000)
+    assert run("check", "--command", "make build") == "allow\n" and not run.err, "it works: there is nothing to be silent about"
 
 
 def test_check_from_a_subfolder_is_another_action(run: Cli) -> None:
