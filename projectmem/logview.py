@@ -22,6 +22,8 @@ KINDS = (
     *("record.reviewed", "recall.decided", "feedback.given", "erasure.requested", "policy.changed"),
     *("log.recovered", "checkpoint.sealed", "gate.degraded"),
 )
+FOREVER = 1 << 63
+SURFACES = {"start": "at the session's start", "prompt": "at a prompt", "failure": "after a failure"}
 
 
 def select(
@@ -29,17 +31,19 @@ def select(
     *,
     kinds: Iterable[str] = (),
     since: int = 0,
+    until: int = 0,
     limit: int = 20,
     problems: list[Any] | None = None,
 ) -> list[Event]:
-    """The newest `limit` events (0 = all), oldest first, of these kinds (`action` means every `action.*`), at or after `since`.
+    """The newest `limit` events (0 = all), oldest first, of these kinds (`action` means every `action.*`), at or after `since`
+    and before `until` (0: to the end).
 
     `problems` collects what the reader had to skip. Raises BadInputError for a kind that does not exist.
     """
     wanted = tuple(kinds)
     check_kinds(wanted)
     chosen: deque[Event] = deque(maxlen=limit or None)
-    chosen.extend(event for event in _read(place, wanted, since, limit, problems) if event["ts"] >= since)
+    chosen.extend(e for e in _read(place, wanted, since or until, limit, problems) if since <= e["ts"] < (until or FOREVER))
     return list(chosen)
 
 
@@ -143,11 +147,14 @@ def about(event: Event) -> str:
 
 
 def _recalled(data: dict[str, Any]) -> str:
-    """How many things a question brought up, or why none."""
-    items = data.get("items")
-    number = len(items) if isinstance(items, list) and not data.get("abstained") else 0
+    """How many things a question brought up, or why none; what was told unasked has no question, and says when it was."""
+    items, start = data.get("items"), data.get("profile")
+    found = start if isinstance(start, list) and start else items
+    number = len(found) if isinstance(found, list) and not data.get("abstained") else 0
     why = f" ({data['why']})" if not number and data.get("why") else ""
-    return f'{number or "nothing"} shown: "{data.get("query", "")}"{why}'
+    unasked = "" if data.get("query") else SURFACES.get(str(data.get("surface")), "")
+    asked = f" {unasked}" if unasked else f': "{data.get("query", "")}"'
+    return f"{number or 'nothing'} shown{asked}{why}"
 
 
 def full(event: Event) -> list[str]:

@@ -27,6 +27,7 @@ def log(
         typer.Option("--kind", help="Only this kind (`action.finished`) or family (`action`); repeatable.", show_default=False),
     ] = None,
     since: Annotated[str, typer.Option("--since", metavar="WHEN", help="Only from then on: `2h`, `3d`, or a date.")] = "",
+    until: Annotated[str, typer.Option("--until", metavar="WHEN", help="Only from before then.")] = "",
     limit: Annotated[int, typer.Option("--limit", "-n", min=0, help="At most the newest N; 0 for all.")] = 20,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on printing what is appended, until interrupted.")] = False,
     root: Root = "",
@@ -39,12 +40,15 @@ def log(
     With --json one array (with --follow one event a line).
     """
     from projectmem import clock, logview
+    from projectmem.errors import BadInputError
 
+    if follow and until:
+        raise BadInputError("what is to come lies after any --until: give it or --follow, not both")
     place = common.open_place(root)
-    start = units.moment(since, common.now(), future=False) if since else 0
+    start, end = (units.moment(when, common.now(), future=False) if when else 0 for when in (since, until))
     heads = _heads(place.home) if follow else {}
     damage: list[object] = []
-    events = logview.select(place, kinds=kind or (), since=start, limit=limit, problems=damage)
+    events = logview.select(place, kinds=kind or (), since=start, until=end, limit=limit, problems=damage)
     common.notices([f"the log is damaged: {problem}" for problem in damage] + clock.of_events(events, common.now()))
     paint = common.paint()
     if as_json and not follow:

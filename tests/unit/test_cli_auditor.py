@@ -117,3 +117,11 @@ def test_an_erasure_that_nobody_asked_for_is_told_as_such() -> None:
     for request in (None, other):
         told = "\n".join(explain_events.erased(event, request, 10))
         assert "no request for it is on record" in told and "because" not in told
+
+
+def test_a_span_of_the_log_is_listed(run: Cli) -> None:
+    times = [event["ts"] for event in run.events()]
+    assert run("log", "--until", "2001-01-01") == "" and "nothing in the log answers" in run.err
+    assert len(run("log", "--since", "1h", "--until", "2001-01-02").splitlines()) == 0
+    assert len(times) == len(run("log", "--since", "2001-01-01").splitlines())
+    assert "not both" in (run("log", "--follow", "--until", "1h", code=2), run.err)[1]

@@ -175,6 +175,9 @@ def test_log_selects_by_kind_family_time_and_number(world: World) -> None:
     assert len(logview.select(world.place, kinds=["action"], limit=0)) == 3
     assert [e["data"]["outcome"] for e in logview.select(world.place, kinds=["action.finished"], limit=2)] == ["failed", "ok"]
     assert len(logview.select(world.place, since=NOW - 25 * MINUTE, limit=0)) == 2
+    assert len(logview.select(world.place, until=NOW - 25 * MINUTE, limit=1)) == 1
+    assert len(logview.select(world.place, until=NOW - 25 * MINUTE, limit=0)) == 2
+    assert logview.select(world.place, since=NOW - 25 * MINUTE, until=NOW - 25 * MINUTE, limit=0) == []
     assert [e["kind"] for e in logview.select(world.place, limit=1)] == ["note.recorded"]
     assert len(logview.select(world.place, limit=100)) == 4
 
@@ -201,6 +204,8 @@ def test_log_names_the_nearest_kind(world: World) -> None:
             'nothing shown: "when do we deploy" (nothing is similar)',
         ),
         ("recall.decided", {"query": "x", "abstained": False, "why": "", "items": [{"id": "a"}] * 3}, '3 shown: "x"'),
+        ("recall.decided", {"surface": "start", "items": [], "profile": ["a", "b"]}, "2 shown at the session's start"),
+        ("recall.decided", {"surface": "failure", "query": "", "items": [{"id": "a"}]}, "1 shown after a failure"),
         ("feedback.given", {"target": "0123456789abcdef0123", "useful": True, "note": ""}, "useful: 0123456789abcdef01"),
         ("feedback.given", {"target": "ab", "useful": False, "note": "old"}, "not useful: ab: old"),
         (
