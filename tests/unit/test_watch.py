@@ -193,7 +193,7 @@ def test_at_rest_no_thread_of_it_wakes(watched: Watched) -> None:
     others = {thread.native_id for thread in threading.enumerate()}
 
     def wakes() -> dict[Any, str]:
-        mine = [thread.native_id for thread in threading.enumerate() if thread.native_id not in others]
+        mine = [id for thread in threading.enumerate() if (id := thread.native_id) and id not in others]
         status = {id: Path(f"/proc/self/task/{id}/status").read_text() for id in mine}
         return {id: text[text.index("voluntary_ctxt_switches") :] for id, text in status.items()}
 
