@@ -85,12 +85,12 @@ class Pages:
         ask = self.asking
         failures = self.worked(("failures", False, 5), lambda: ask.failures(False, 5), self.look_s)
         counts = self.worked("stats", ask.stats, self.look_s)
+        newest = ask.log(logpages.Wanted(), 1, None)
         decided = ask.log(logpages.Wanted(kinds=("action.proposed",)), 5, None)
         trouble = ask.log(logpages.Wanted(kinds=("gate.degraded",)), 1, None)
         looked = health.known(ask.place.home)
-        return self.html(
-            "now", failures=failures, counts=counts, decided=decided.events, trouble=trouble.events, looked=looked, here=""
-        )
+        events = {"newest": newest.events, "decided": decided.events, "trouble": trouble.events}
+        return self.html("now", failures=failures, counts=counts, looked=looked, here="", **events)
 
     def failures(self, request: Request) -> Response:
         """Failures with what the gate says of each."""
@@ -130,7 +130,9 @@ class Pages:
         except TooLongError as exc:
             told = exc
         said = None if isinstance(told, (Pending, TooLongError)) else sections(told)
-        return self.html("event", found=found, event=event, told=told, said=said, here="log")
+        title, _, more = said[0].partition(event["id"]) if said else ("", "", "")
+        shown = {"title": title.strip() or event["kind"], "more": more, "told": told, "said": said}
+        return self.html("event", found=found, event=event, here=_section(event), **shown)
 
     def recompute(self, request: Request) -> Response:
         """One decision, recomputed from what was recorded."""
@@ -142,7 +144,8 @@ class Pages:
             found = self.worked(("recompute", id), lambda: self.asking.recomputed(event["event"]), keep_s=60.0)
         except TooLongError as exc:
             found = exc
-        return self.html("recompute", event=event["event"], found=found, too_long=isinstance(found, TooLongError), here="log")
+        shown = {"found": found, "too_long": isinstance(found, TooLongError)}
+        return self.html("recompute", event=event["event"], here="decisions", **shown)
 
     def memory(self, request: Request) -> Response:
         """What people and agents wrote down."""
@@ -267,6 +270,14 @@ def _older(found: logpages.Page, wanted: logpages.Wanted) -> dict[str, str]:
         return {}
     fields = {"kind": "".join(wanted.kinds), "session": wanted.session, "q": wanted.text, "verdict": wanted.verdict}
     return {**fields, "upto": logpages.name_of(found.older)}
+
+
+def _section(event: dict[str, Any]) -> str:
+    """The page of the navigation that an event belongs to."""
+    if event["kind"] == "action.proposed":
+        return "decisions"
+    data = event.get("data")
+    return "failures" if isinstance(data, dict) and data.get("outcome") == "failed" else "log"
 
 
 def _kinds() -> dict[str, list[str]]:

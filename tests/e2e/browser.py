@@ -92,6 +92,10 @@ class Browser:
         found = self._ask("POST", f"{self.session}/elements", {"using": "css selector", "value": selector})
         return [one[ELEMENT] for one in found]
 
+    def _one(self, selector: str) -> str:
+        found = self._ask("POST", f"{self.session}/element", {"using": "css selector", "value": selector})
+        return str(found[ELEMENT])
+
     def text(self, selector: str = "main") -> str:
         """What the first element says, as it is seen."""
         return str(self._ask("GET", f"{self.session}/element/{self._one(selector)}/text"))
@@ -106,11 +110,20 @@ class Browser:
         self._ask("POST", f"{self.session}/element/{found[ELEMENT]}/click", {})
 
     def type(self, selector: str, text: str) -> None:
-        """Type into the first element. \\ue007 is Enter, \\ue004 Tab."""
+        """Type into the first element."""
         self._ask("POST", f"{self.session}/element/{self._one(selector)}/value", {"text": text})
 
+    def enter(self, selector: str, text: str) -> None:
+        """Type into the first element and press Enter: until another page is there."""
+        self.run("window.before = true")
+        self.type(selector, f"{text}\ue007")
+        until = time.monotonic() + PATIENCE
+        while not self.run("return !window.before && document.readyState === 'complete'"):
+            assert time.monotonic() < until, self.text("body")
+            time.sleep(0.02)
+
     def press(self, keys: str) -> None:
-        """Press keys wherever the focus is."""
+        """Press keys wherever the focus is: \\ue004 is Tab."""
         focused = self._ask("GET", f"{self.session}/element/active")[ELEMENT]
         self._ask("POST", f"{self.session}/element/{focused}/value", {"text": keys})
 
@@ -147,7 +160,7 @@ class Browser:
         found = self._ask("POST", f"{self.session}/se/log", {"type": "performance"})
         messages = [json.loads(entry["message"])["message"] for entry in found]
         sent = [one["params"]["request"]["url"] for one in messages if one["method"] == "Network.requestWillBeSent"]
-        return [url for url in sent if urlsplit(url).scheme not in ("data", "chrome", "about")]
+        return [url for url in sent if not urlsplit(url).scheme.startswith(("data", "chrome", "about"))]
 
     def close(self) -> None:
         """End the browser and its driver."""
