@@ -23,6 +23,7 @@ KINDS = (
     *("log.recovered", "checkpoint.sealed", "gate.degraded"),
 )
 FOREVER = 1 << 63
+ROUND = 20 + 2 + 1 + 2 + 18  # columns of a line besides kind, text and mark: the time, the short id and what stands between
 SURFACES = {"start": "at the session's start", "prompt": "at a prompt", "failure": "after a failure"}
 
 
@@ -87,13 +88,14 @@ def short(id: str) -> str:
     return id[:18]
 
 
-def line(event: Event, paint: output.Paint) -> str:
-    """One event in one line: when, what, how it ended, what it was about, and its short id."""
+def line(event: Event, paint: output.Paint, width: int = 0) -> str:
+    """One event in one line: when, what, how it ended, what it was about, and its short id. width: cut to that (0: hardly)."""
     kind, origin = str(event.get("kind", "?")), str((event.get("actor") or {}).get("origin", ""))
     said = "(erased)" if "tombstone" in event else about(event)
     colour = _colour(event)
-    body = f"{output.safe(kind):<17} {output.safe(said, limit=300)}"
     mark = "" if origin in ("observed", "") else f" [{output.safe(origin)}]"
+    room = max(28, width - ROUND - len(mark) - max(17, len(kind))) if width else 300
+    body = f"{output.safe(kind):<17} {output.safe(output.safe(said, limit=300), limit=room)}"
     text = paint(colour, body) if colour else body
     return f"{paint('dim', output.when(event.get('ts', 0)))}  {text}{mark}  {paint('dim', short(str(event.get('id', ''))))}"
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from projectmem import output
+from projectmem import output, render
 from projectmem.cli import common
 from projectmem.cli.common import EXITS, EXITS_CHECKED, Json, Root
 
@@ -215,7 +215,7 @@ def audit_recall(root: Root = "", as_json: Json = False) -> None:
     else:
         for one in found["snapshots"]:
             shares = f"injected {tables.share(one['injected'], interval=True)}, own texts found {tables.share(one['found'])}"
-            common.say(f"{one['documents']:>7} memories ({one['percent']} %): {shares}")
+            common.say(f"{render.count(one['documents'], 'memory', 'memories'):>14} ({one['percent']} %): {shares}")
         common.say(f"without memory: injected {tables.share(found['no_memory'])}")
         common.say(f"in another order: {found['shuffled']} probes answered otherwise; drift {found['drift']:+.1f} points")
     if not found["ok"]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from typing import Annotated
 
@@ -50,12 +51,12 @@ def log(
     damage: list[object] = []
     events = logview.select(place, kinds=kind or (), since=start, until=end, limit=limit, problems=damage)
     common.notices([f"the log is damaged: {problem}" for problem in damage] + clock.of_events(events, common.now()))
-    paint = common.paint()
+    paint, width = common.paint(), common.width() if sys.stdout.isatty() else 0
     if as_json and not follow:
         common.emit(events)
         return
     for event in events:
-        common.say(output.to_json(event, indent=None) if as_json else logview.line(event, paint))
+        common.say(output.to_json(event, indent=None) if as_json else logview.line(event, paint, width))
     if not events and not follow:
         common.note("nothing in the log answers to that")
     if follow:
@@ -72,20 +73,18 @@ def _heads(home: str) -> dict[str, int]:
 
 
 def _follow(home: str, heads: dict[str, int], kinds: tuple[str, ...], as_json: bool) -> None:
-    import sys
-
     from projectmem_logs.reader import read_events
 
     from projectmem import logview
 
-    paint, position = common.paint(), dict(heads)
+    paint, position, width = common.paint(), dict(heads), common.width() if sys.stdout.isatty() else 0
     sys.stdout.flush()  # what was shown before the first wait, where it goes into a pipe
     while True:
         if _heads(home) != position:
             for event in read_events(home, position):
                 position[event["stream"]] = event["seq"]
                 if logview.matches(event["kind"], kinds):
-                    common.say(output.to_json(event, indent=None) if as_json else logview.line(event, paint))
+                    common.say(output.to_json(event, indent=None) if as_json else logview.line(event, paint, width))
             sys.stdout.flush()
         time.sleep(FOLLOW_SECONDS)
 

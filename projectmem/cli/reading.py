@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -63,7 +64,8 @@ def explain(
     if as_json:
         common.emit(explaining.explain_data(place, id, now))
     else:
-        common.say(explaining.explain(place, id, now))
+        text = explaining.explain(place, id, now)
+        common.say(output.wrapped(text, common.width()) if sys.stdout.isatty() else text)
 
 
 def summary(

@@ -125,3 +125,18 @@ def test_a_span_of_the_log_is_listed(run: Cli) -> None:
     assert len(run("log", "--since", "1h", "--until", "2001-01-02").splitlines()) == 0
     assert len(times) == len(run("log", "--since", "2001-01-01").splitlines())
     assert "not both" in (run("log", "--follow", "--until", "1h", code=2), run.err)[1]
+
+
+def test_a_person_s_terminal_is_not_overrun(run: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Events are cut to one line each, explanations folded; what is piped on stays whole."""
+    words = "a note that goes on " * 10
+    run("record", "note", words)
+    last, id = run("log", "-n", "1").splitlines()[-1], run.events()[-1]["id"]
+    assert len(last) > 200 and words.strip() in run("explain", id)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "110")
+    monkeypatch.setenv("NO_COLOR", "1")
+    short = run("log", "-n", "1").splitlines()[-1]
+    assert len(short) == 110 and short.endswith(id[:18]) and "…" in short
+    folded = run("explain", id)
+    assert max(map(len, folded.splitlines())) <= 110 and words.strip() in " ".join(folded.split())

@@ -110,3 +110,16 @@ def test_progress_shows_a_bar_after_a_second(monkeypatch: pytest.MonkeyPatch) ->
     terminal = _Terminal()
     assert sum(1 for _ in output.progress(range(1000), "counting", total=1000, stream=terminal)) == 1000
     assert "counting" in terminal.getvalue()
+
+
+def test_long_lines_are_broken_at_spaces_and_stay_what_they_are() -> None:
+    """A quotation's mark before each part, other lines further in, words that are to be copied whole, short lines untouched."""
+    long = "ab " * 12 + "x" * 40
+    text = f"short  line\n  fact {long}\n  > {long}\n\n    | two   spaces"
+    lines = output.wrapped(text, 30).split("\n")
+    assert lines[0] == "short  line" and lines[-2:] == ["", "    | two   spaces"]
+    assert lines[1].startswith("  fact ab") and lines[2].startswith("      ab")
+    quoted = lines[next(i for i, line in enumerate(lines) if line.startswith("  > ")) : -2]
+    assert len(quoted) > 2 and all(line.startswith("  > ") for line in quoted)
+    assert all(len(line) <= 30 or "x" * 40 in line for line in lines)
+    assert "".join(output.wrapped(text, 200)) == text
