@@ -144,17 +144,17 @@ def _shows(stream: IO[str]) -> bool:
 
 def wrapped(text: str, width: int) -> str:
     """`text` with lines of at most `width`, broken at spaces and indented further than the line they go on; `> ` and `| ` of a
-    quotation stand before each part of it. A word that is longer stays whole, to be copied."""
+    quotation stand before each part of it. A word that is longer stays whole, and so does a command in backticks, to be copied."""
     import textwrap
 
-    out = []
+    out, text = [], re.sub(r"`[^`\n]*`", lambda found: found.group().replace(" ", "\0"), text)
     for line in text.split("\n"):
         lead = line[: len(line) - len(line.lstrip())]
         mark = lead + line[len(lead) : len(lead) + 2] if line[len(lead) : len(lead) + 2] in ("> ", "| ") else ""
         later = mark or f"{lead}    "
         parts = textwrap.wrap(line, width, subsequent_indent=later, break_long_words=False, break_on_hyphens=False)
         out += parts if len(line) > width and parts else [line]
-    return "\n".join(out)
+    return "\n".join(out).replace("\0", " ")
 
 
 def progress(items: Iterable[Any], label: str, *, total: int | None = None, stream: IO[str] | None = None) -> Iterator[Any]:

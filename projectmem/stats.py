@@ -52,7 +52,8 @@ def _gate(rows: list[dict[str, Any]], paint: output.Paint) -> list[str]:
     if not rows:
         return [_row("the gate said", {}, paint)]
     lines = [paint("dim", "the gate said")]
-    for row in rows[: 2 * TOP]:
+    strength = {"deny": 0, "ask": 1, "warn": 2}
+    for row in sorted(rows[: 2 * TOP], key=lambda row: strength.get(row["verdict"], 3)):  # the counts' order within each
         ended = {
             "then failed": row["then_failed"],
             "then ok": row["then_ok"],
@@ -63,7 +64,7 @@ def _gate(rows: list[dict[str, Any]], paint: output.Paint) -> list[str]:
         said = ", ".join(f"{count:,} {name}" for name, count in ended.items() if count)
         colour = output.VERDICT_COLOURS.get(row["verdict"], "dim")
         lines.append(
-            f"  {paint(colour, output.safe(row['verdict']).ljust(6))}{row['count']:>7,}  {output.safe(row['rule'])}: {said}"
+            f"  {paint(colour, output.safe(row['verdict']).ljust(6))}{row['count']:>7,}  {output.safe(row['rule'] or 'no objection')}: {said}"
         )
     return lines
 

@@ -122,4 +122,7 @@ def test_long_lines_are_broken_at_spaces_and_stay_what_they_are() -> None:
     quoted = lines[next(i for i, line in enumerate(lines) if line.startswith("  > ")) : -2]
     assert len(quoted) > 2 and all(line.startswith("  > ") for line in quoted)
     assert all(len(line) <= 30 or "x" * 40 in line for line in lines)
-    assert "".join(output.wrapped(text, 200)) == text
+    assert output.wrapped(text, 200) == text
+    assert "`projectmem snooze 01a22ff6 --for 2h`" in output.wrapped(
+        "Not now? " * 3 + "`projectmem snooze 01a22ff6 --for 2h`.", 40
+    )

@@ -289,6 +289,13 @@ def test_stats_count_calls_and_what_became_of_warnings(world: World) -> None:
     text = "\n".join(stats.render(found, PLAIN))
     assert "repeat.costly" in text
     assert "failed 2" in text
+    ends = dict.fromkeys(("then_failed", "not_run", "heeded", "then_other"), 0)
+    said = [("allow", "", 9), ("warn", "repeat", 5), ("allow", "override", 3), ("ask", "repeat.costly", 2)]
+    found["gate"] = [{"verdict": v, "rule": r, "count": n, "then_ok": n, **ends} for v, r, n in said]
+    rows = stats.render(found, PLAIN)
+    start = rows.index("the gate said") + 1
+    assert [row.split()[0] for row in rows[start : start + 4]] == ["ask", "warn", "allow", "allow"], "the strongest first"
+    assert rows[start + 2].endswith("no objection: 9 then ok")
 
 
 def test_stats_of_an_empty_log(tmp_path: Path) -> None:
