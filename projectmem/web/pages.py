@@ -89,8 +89,8 @@ class Pages:
         decided = ask.log(logpages.Wanted(kinds=("action.proposed",)), 5, None)
         trouble = ask.log(logpages.Wanted(kinds=("gate.degraded",)), 1, None)
         looked = health.known(ask.place.home)
-        events = {"newest": newest.events, "decided": decided.events, "trouble": trouble.events}
-        return self.html("now", failures=failures, counts=counts, looked=looked, here="", **events)
+        shown: dict[str, Any] = {"newest": newest.events, "decided": decided.events, "trouble": trouble.events}
+        return self.html("now", failures=failures, counts=counts, looked=looked, here="", **shown)
 
     def failures(self, request: Request) -> Response:
         """Failures with what the gate says of each."""

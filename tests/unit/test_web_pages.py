@@ -150,7 +150,7 @@ def test_an_event_is_explained_in_the_words_of_the_command(world: World, web: We
         told = world.said(capsys, "explain", event["id"])
         title = told.partition(event["id"])[0].strip() or event["kind"]
         assert f" {title} {event['id'][:18]} " in answer.words
-        for line in told.splitlines():
+        for line in re.sub(r"(?m)^\s*[>|] ", "", told).splitlines():
             words = re.sub(r"[`\s]+", "", re.sub(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f-]*", "", line))
             assert words in re.sub(r"[`\s]+", "", re.sub(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f-]*", "", answer.words)), line
         assert event["hash"] in answer.text and event["prev"] in answer.text
