@@ -144,7 +144,7 @@ def _shows(stream: IO[str]) -> bool:
 
 def wrapped(text: str, width: int) -> str:
     """`text` with lines of at most `width`, broken at spaces and indented further than the line they go on; `> ` and `| ` of a
-    quotation stand before each part of it. A word that is longer stays whole, and so does a command in backticks, to be copied."""
+    quotation stand before each part of it. A longer word stays whole, and so does a command in backticks, to be copied."""
     import textwrap
 
     out, text = [], re.sub(r"`[^`\n]*`", lambda found: found.group().replace(" ", "\0"), text)

@@ -62,10 +62,8 @@ def _gate(rows: list[dict[str, Any]], paint: output.Paint) -> list[str]:
             "other": row["then_other"],
         }
         said = ", ".join(f"{count:,} {name}" for name, count in ended.items() if count)
-        colour = output.VERDICT_COLOURS.get(row["verdict"], "dim")
-        lines.append(
-            f"  {paint(colour, output.safe(row['verdict']).ljust(6))}{row['count']:>7,}  {output.safe(row['rule'] or 'no objection')}: {said}"
-        )
+        verdict = paint(output.VERDICT_COLOURS.get(row["verdict"], "dim"), output.safe(row["verdict"]).ljust(6))
+        lines.append(f"  {verdict}{row['count']:>7,}  {output.safe(row['rule'] or 'no objection')}: {said}")
     return lines
 
 
