@@ -150,8 +150,11 @@ def _weakened(name: str, harness: Harness, path: Path) -> Iterator[Check]:
                 what = f"{path}: the matcher of {event} is {matcher!r}, so the gate sees only part of the calls"
                 yield Check("settings", FAIL, what, _init(name))
             meant = hook_lists.all_hooks([wanted[event]])[0].get("timeout", 0)
-            for given in [hook.get("timeout") for hook in ours]:
-                if isinstance(given, (int, float)) and given < meant:
+            for given in [hook["timeout"] for hook in ours if "timeout" in hook]:
+                if isinstance(given, bool) or not isinstance(given, (int, float)):
+                    what = f"{path}: the timeout of {event} is {given!r} and no number, so the hook may not run"
+                    yield Check("settings", FAIL, what, _init(name))
+                elif given < meant:
                     unit = "ms" if name in MILLISECONDS else "s"
                     what = f"{path}: the timeout of {event} is {given} {unit} where {meant} {unit} are meant"
                     yield Check("settings", FAIL, f"{what}: a hook that takes longer is ended and the call goes on", _init(name))

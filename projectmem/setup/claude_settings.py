@@ -57,6 +57,22 @@ def remove(path: Path, note: Note | None = None) -> bool:
     return hook_lists.remove(path, note)
 
 
+# Measured on 2.1.332: one of these of another kind and Claude Code ignores the whole file, without a word where nobody looks on.
+_KINDS: dict[type, str] = {
+    bool: "allowManagedHooksOnly alwaysThinkingEnabled autoMemoryEnabled disableAllHooks enableAllProjectMcpServers fastMode "
+    "includeCoAuthoredBy includeGitInstructions prefersReducedMotion promptSuggestionEnabled respectGitignore showTurnDuration "
+    "skipWebFetchPreflight spinnerTipsEnabled terminalProgressBarEnabled",
+    dict: "attribution enabledPlugins env fileSuggestion hooks modelOverrides permissions pluginConfigs sandbox spinnerVerbs "
+    "statusLine worktree",
+    list: "allowedHttpHookUrls availableModels claudeMdExcludes companyAnnouncements httpHookAllowedEnvVars",
+    str: "advisorModel agent apiKeyHelper autoMemoryDirectory autoUpdatesChannel awsAuthRefresh awsCredentialExport defaultShell "
+    "forceLoginOrgUUID language model otelHeadersHelper outputStyle plansDirectory",
+}
+_PERMISSIONS: dict[type, str] = {list: "additionalDirectories allow ask deny", str: "defaultMode disableBypassPermissionsMode"}
+_CALLED = {bool: "true or false", dict: "an object", list: "a list", str: "a text"}
+_NEEDED = {"command": "command", "prompt": "prompt", "http": "url"}  # what a hook of this type must have
+
+
 def problems(path: Path) -> list[str]:
     """What in the file makes Claude Code drop hooks without a word (measured on the client): [] when all is well."""
     try:
@@ -64,10 +80,10 @@ def problems(path: Path) -> list[str]:
         hooks = hooks_of(path, data)
     except SettingsError as exc:
         return [str(exc)]
-    wrong = []
-    for name, kind in (("permissions", dict), ("env", dict), ("hooks", dict)):
-        if name in data and not isinstance(data[name], kind):
-            wrong.append(f"{path}: `{name}` is not an object, so Claude Code ignores the whole file")
+    permissions = data.get("permissions")
+    wrong = [*_other_kinds(data, _KINDS), *_other_kinds(permissions if isinstance(permissions, dict) else {}, _PERMISSIONS)]
+    wrong += [text for group in hooks.get(PRE, []) if (text := _unreadable(group))]
+    wrong = [f"{path}: {text}, so Claude Code ignores the whole file" for text in wrong]
     if data.get("disableAllHooks") is True:
         wrong.append(f"{path}: `disableAllHooks` is true, so no hook runs")
     for event, groups in hooks.items():
@@ -76,6 +92,37 @@ def problems(path: Path) -> list[str]:
             if matcher is not None and any(is_ours(h) for h in all_hooks([group])) and not _matches_all(matcher):
                 wrong.append(f'{path}: the matcher of {event} is {matcher!r}, so the gate sees only part of the calls: use "*"')
     return wrong
+
+
+def _other_kinds(data: dict[str, Any], kinds: dict[type, str]) -> list[str]:
+    return [
+        f"`{name}` is not {_CALLED[kind]}"
+        for kind, names in kinds.items()
+        for name in names.split()
+        if name in data and not isinstance(data[name], kind)
+    ]
+
+
+def _unreadable(group: Any) -> str:
+    """What is wrong with a group of PreToolUse, "" for nothing: there one that Claude Code cannot read costs all, while
+    of other events only that one is left out (measured)."""
+    if not isinstance(group, dict) or not isinstance(group.get("hooks"), list):
+        return f"an entry of {PRE} is no object with a list `hooks`"
+    if not isinstance(group.get("matcher", ""), str):
+        return f"a `matcher` of {PRE} is not a text"
+    for hook in group["hooks"]:
+        kind = hook.get("type") if isinstance(hook, dict) else None
+        if not isinstance(kind, str):
+            return f"a hook of {PRE} has no `type`"
+        if kind in _NEEDED and not isinstance(hook.get(_NEEDED[kind]), str):
+            return f"a hook of {PRE} has no `{_NEEDED[kind]}`"
+        if "timeout" in hook and not _is_time(hook["timeout"]):
+            return f"a `timeout` of {PRE} is no number above 0"
+    return ""
+
+
+def _is_time(given: object) -> bool:
+    return isinstance(given, (int, float)) and not isinstance(given, bool) and given > 0
 
 
 def _matches_all(matcher: object) -> bool:

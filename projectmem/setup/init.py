@@ -235,6 +235,7 @@ def _register(place: Place, report: Report, name: str, path: Path, *, user: bool
         _save_notes(place, {**notes, str(path): note})
     report.settings.append(str(path))
     report.titles.append(harness.title)
+    report.warnings += claude_settings.problems(path) if name == CLAUDE else []
     report.warnings += [f"{doubt.detail}: {doubt.remedy}" for doubt in ([] if folder else trust.doubts(name, place, [path]))]
     if user:
         return

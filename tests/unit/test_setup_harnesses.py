@@ -245,6 +245,8 @@ def test_doctor_names_a_timeout_and_a_matcher_that_leave_calls_out(repo: Path, n
     path.write_text(re.sub(r'"timeout": \d+', '"timeout": 1', good, count=1))
     unit = "ms" if name in ("gemini", "qwen") else "s"
     assert re.search(rf"the timeout of \w+ is 1 {unit} where \d+ {unit} are meant", failed())
+    path.write_text(re.sub(r'"timeout": \d+', '"timeout": "9"', good, count=1))
+    assert re.search(r"the timeout of \w+ is '9' and no number", failed())
     if '"matcher": "*"' in good:
         path.write_text(good.replace('"matcher": "*"', '"matcher": "Bash("', 1))
         assert "is 'Bash(', so the gate sees only part" in failed()

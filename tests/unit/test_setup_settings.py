@@ -163,3 +163,56 @@ def test_problems_names_what_silences_hooks(path: Path, change: Any, said: str) 
     change(data)
     path.write_text(json.dumps(data))
     assert any(said in text for text in claude_settings.problems(path))
+
+
+_THEIRS: dict[str, Any] = {"matcher": "Bash", "hooks": [{"type": "command", "command": "true", "timeout": 5}]}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda d: d.update(model=3), "`model` is not a text"),
+        (lambda d: d.update(model=None), "`model` is not a text"),
+        (lambda d: d.update(includeCoAuthoredBy="no"), "`includeCoAuthoredBy` is not true or false"),
+        (lambda d: d.update(statusLine="x"), "`statusLine` is not an object"),
+        (lambda d: d.update(availableModels="x"), "`availableModels` is not a list"),
+        (lambda d: d.update(permissions={"allow": "x"}), "`allow` is not a list"),
+        (lambda d: d.update(permissions={"defaultMode": 3}), "`defaultMode` is not a text"),
+        (lambda d: d["hooks"]["PreToolUse"].append("x"), "no object with a list `hooks`"),
+        (lambda d: d["hooks"]["PreToolUse"].append({"matcher": "x"}), "no object with a list `hooks`"),
+        (lambda d: d["hooks"]["PreToolUse"].append({"hooks": [{"command": "true"}]}), "has no `type`"),
+        (lambda d: d["hooks"]["PreToolUse"].append({"hooks": ["true"]}), "has no `type`"),
+        (lambda d: d["hooks"]["PreToolUse"].append({"hooks": [{"type": "command"}]}), "has no `command`"),
+        (lambda d: d["hooks"]["PreToolUse"].append({"hooks": [{"type": "http"}]}), "has no `url`"),
+        (lambda d: d["hooks"]["PreToolUse"].append({**_THEIRS, "matcher": 3}), "a `matcher` of PreToolUse is not a text"),
+        (lambda d: d["hooks"]["PreToolUse"][0]["hooks"][0].update(timeout="10"), "is no number above 0"),
+        (lambda d: d["hooks"]["PreToolUse"][0]["hooks"][0].update(timeout=None), "is no number above 0"),
+    ],
+)
+def test_what_makes_claude_code_ignore_the_whole_file_is_named(path: Path, change: Any, said: str) -> None:
+    """Each was tried on the client (2.1.332): no hook of the file ran, and nothing was said."""
+    claude_settings.add(path)
+    data = json.loads(path.read_text())
+    change(data)
+    path.write_text(json.dumps(data))
+    (text,) = claude_settings.problems(path)
+    assert said in text and text.endswith("so Claude Code ignores the whole file")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda d: d.update(unknown=3, env={"A": 1}, permissions={"allow": [3], "defaultMode": "plan"}, effortLevel=3),
+        lambda d: d["hooks"]["PreToolUse"].append(_THEIRS),
+        lambda d: d["hooks"]["PreToolUse"].append({"hooks": []}),
+        lambda d: d["hooks"].update(Stop=[{"hooks": [{"command": "true"}]}], Nope=[3]),
+        lambda d: d["hooks"]["PreToolUse"][0]["hooks"][0].update(more=1),
+    ],
+)
+def test_what_the_client_takes_is_no_problem(path: Path, change: Any) -> None:
+    """These were tried too: the hooks ran."""
+    claude_settings.add(path)
+    data = json.loads(path.read_text())
+    change(data)
+    path.write_text(json.dumps(data))
+    assert claude_settings.problems(path) == []
