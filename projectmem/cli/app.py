@@ -109,6 +109,7 @@ def _explain(exc: Exception, args: Sequence[str]) -> int:
     show = getattr(exc, "show", None)
     if show is not None and hasattr(exc, "format_message"):  # a usage error of the command-line library
         show()
+        _missing(exc)
         return int(getattr(exc, "exit_code", USAGE))
     if isinstance(exc, _known()):
         from projectmem.errors import BadInputError
@@ -117,6 +118,14 @@ def _explain(exc: Exception, args: Sequence[str]) -> int:
     if isinstance(exc, OSError):
         return _say(output.safe(_of_disk(exc)), COULD_NOT)
     return _bug(exc, args)
+
+
+def _missing(exc: Exception) -> None:
+    """Of an option or argument that was left out: what it takes and what for."""
+    param: Any = getattr(exc, "param", None)
+    if type(exc).__name__ == "MissingParameter" and param is not None and getattr(param, "help", None):
+        takes = " ".join(filter(None, ("/".join(param.opts), param.metavar if param.opts[0].startswith("-") else "")))
+        print(f"  {takes}: {param.help}", file=sys.stderr)
 
 
 def _of_disk(exc: OSError) -> str:

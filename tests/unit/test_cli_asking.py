@@ -109,6 +109,17 @@ def test_who_types_mcp_is_told_what_it_is_and_a_client_is_not(
         assert not said.out and ("MCP server" in said.err) == typed
 
 
+def test_what_was_left_out_is_said_with_what_it_takes(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for args, says in (
+        (["record", "attempt", "x"], "  --outcome OUTCOME: worked | failed | unclear"),
+        (["supersede", "0123456789ab"], "  --by ID: "),
+        (["explain"], "  id: Id of an event, or enough of one."),
+    ):
+        capsys.readouterr()
+        assert app.run(args) == 2
+        assert says in capsys.readouterr().err
+
+
 def test_without_a_question_the_tables_are_listed(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     capsys.readouterr()
     assert app.run(["sql"]) == 0
