@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 SHOWN = 50  # rows of a page
 FOLD_MAX = 96 << 20  # bytes of a log that is folded in memory for one answer: some ten seconds
+LONG = 16 << 20  # bytes
 MEMORY_MAX = 100  # rows of one sort
 
 
@@ -177,6 +178,12 @@ class Asking:
     def log(self, wanted: logpages.Wanted, limit: int, upto: dict[str, int] | None) -> logpages.Page:
         """A page of the log, newest first."""
         return logpages.page(self.place.home, wanted, limit=limit, upto=upto)
+
+    def long(self) -> bool:
+        """Whether it takes more than a moment to read the log."""
+        from projectmem_projections.parity import log_bytes
+
+        return log_bytes(self.place.home) > LONG
 
     def _bounded(self, command: str) -> None:
         from projectmem_projections.parity import log_bytes

@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 
 WAIT_S = 3.0  # that a reader waits before the page says that it is still being worked out
 LOOK_S = 0.8  # the same for a part of a page that does without
-HEALTH_S = 900.0  # how long a look at everything is good
+HEALTH_S, SHORT_HEALTH_S = (
+    900.0,
+    5.0,
+)  # how long a look at everything is good: at a long log, which takes time, and at a short one
 FIELD_MAX = 200  # characters of what is searched for in the log
 QUESTION_MAX = 2_000
 LIMITS = (50, 200, 1_000)
@@ -163,7 +166,7 @@ class Pages:
             self.jobs.drop("health")
             return Response(status_code=303, headers={"Location": f"{self.keys.folder}/health"})
         ask = self.asking
-        found = self.worked("health", ask.health, keep_s=HEALTH_S)
+        found = self.worked("health", ask.health, keep_s=HEALTH_S if ask.long() else SHORT_HEALTH_S)
         positions = ask.positions() if isinstance(found, Pending) else found["positions"]
         sealed = ask.log(logpages.Wanted(kinds=("checkpoint.sealed",)), 5, None)
         trouble = ask.log(logpages.Wanted(kinds=("gate.degraded",)), 10, None)

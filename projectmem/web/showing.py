@@ -15,6 +15,7 @@ from projectmem import logview, output, render
 from projectmem.logview import short
 
 TEXT_MAX = 4_000  # characters of one recorded text
+WHOLE_MAX = 200_000  # of one record
 _TICKED = re.compile(r"`([^`\n]{1,2000})`")
 _ID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}(?:-[0-9a-f]{4}-[0-9a-f]{12})?\b")
 VERDICTS = {"allow": "good", "warn": "look", "ask": "stop", "deny": "stop", "silent": "dim"}
@@ -39,12 +40,12 @@ def environment(folder: str) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals.update(base=folder, verdicts=VERDICTS, outcomes=OUTCOMES, statuses=STATUSES)
+    made.globals.update(whole_max=WHOLE_MAX, base=folder, verdicts=VERDICTS, outcomes=OUTCOMES, statuses=STATUSES)
     made.filters.update(
         about=logview.about,
         ago=output.ago,
         told=render.told,
-        whole=lambda text: escape(text),
+        whole=lambda text: escape(text[:WHOLE_MAX]),
         when=output.when,
         span=output.span,
         short=short,

@@ -241,9 +241,20 @@ def test_no_server_stays_behind(hooked: Any, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(run, "TICK_S", 0.02)
     monkeypatch.setattr(run, "ORPHAN_IDLE_S", 0.1)
     assert "nobody has asked" in _ends(hooked.home, idle_s=0.1)
+    looks = iter([True, True, False])
+    assert "nobody has asked" in _ends(hooked.home, idle_s=0.1, held=lambda: next(looks))
+    assert list(looks) == [], "while something else holds it, it goes on"
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     assert "is gone" in _ends(hooked.home, lambda: child.communicate(b"\n"), parent=child.pid)
     assert "settings are gone" in _ends(hooked.home, Path(settings.path(str(hooked.home))).unlink)
+
+
+def test_the_page_costs_the_hook_nothing() -> None:
+    """Who serves both loads no library of the page, nor what the page asks: those are another process's."""
+    heavy = "{'starlette', 'uvicorn', 'jinja2', 'asyncio', 'mcp', 'duckdb', 'numpy', 'faiss', 'pydantic'}"
+    program = f"import sys, projectmem.serve.both, projectmem.serve.run; sys.exit(str({heavy} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.stderr.strip() == "set()"
 
 
 def _guarded(hooked: Any, event: str, **fields: Any) -> bytes:

@@ -12,7 +12,7 @@ import pytest
 from projectmem_logs.home import init_home
 from projectmem_logs.reader import read_events
 
-from projectmem import caller
+from projectmem import caller, logpages
 from projectmem.cli import app as cli
 from projectmem.cli import common
 from projectmem.hook import entry
@@ -140,6 +140,31 @@ def test_the_log_is_that_of_the_command(world: World, web: Web, capsys: pytest.C
     assert ids(web.get("log?kind=note").text) == [event["id"] for event in notes]
     assert ids(web.get("log?session=two").text) == [e["id"] for e in every if e["actor"]["session"] == "two"]
     assert ids(web.get("log?q=STAGING").text) == [e["id"] for e in every if "staging" in json.dumps(e["data"])]
+
+
+def test_older_pages_go_on_where_one_ends(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From link to link, with what was asked kept, also where a search stopped for its budget and found nothing yet."""
+    monkeypatch.setattr("projectmem.web.pages.SHOWN", 7)
+    every = list(read_events(world.place.home))[::-1]
+
+    def walk(page: str) -> tuple[list[str], int]:
+        found, pages = list[str](), 0
+        while page:
+            answer = world.web().get(page)
+            found, pages = found + ids(answer.text), pages + 1
+            page = next(iter(answer.links("upto=")), "")
+        return found, pages
+
+    assert walk("log") == ([event["id"] for event in every], -(-len(every) // 7))
+    ones = [event["id"] for event in every if event["actor"]["session"] == "one"]
+    assert walk("log?kind=action&session=one")[0] == ones
+    asks = [e["id"] for e in every if (e["data"].get("decision") or {}).get("verdict") == "ask"]
+    assert walk("decisions?verdict=ask")[0] == asks
+    full = logpages.page
+    monkeypatch.setattr(logpages, "page", lambda *args, **more: full(*args, **more, bytes_max=4_000))
+    found, pages = walk("log?q=staging")
+    assert found == [event["id"] for event in every if "staging" in json.dumps(event["data"])] and pages > 3
+    assert "Looked back to" in world.web().get("log?q=staging").words
 
 
 def test_an_event_is_explained_in_the_words_of_the_command(world: World, web: Web, capsys: pytest.CaptureFixture[str]) -> None:
