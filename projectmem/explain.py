@@ -8,7 +8,7 @@ from projectmem_gate.history import KEEP
 
 from projectmem import explain_events, logview, moment, output, units
 from projectmem.failures import Standing, disk_of, standing
-from projectmem.lookup import data_of, edit_keys, find_one, is_failure, lines_with, order
+from projectmem.lookup import SHORTEST, data_of, edit_keys, find_one, is_failure, lines_with, order
 from projectmem.moment import CHANGES, MEANING, RETRY, RETRY_DEFAULT
 from projectmem.moment import rule as _rule
 from projectmem.moment import shown as _shown
@@ -55,7 +55,20 @@ def _explained(place: Place, event: Event, now: int) -> list[str]:
         gone = {str(id) for id in data_of(event)["ids"]}
         found = [e for e in lines_with(place.home, event["id"], *gone) if e["id"] in gone]
         return explain_events.told(event, [], now, erased=sorted(found, key=order))
+    if event["kind"] == "recall.decided" and data_of(event):
+        return explain_events.told(event, _related(place, event), now, listed=_recalled(place, data_of(event)))
     return explain_events.told(event, _related(place, event), now)
+
+
+def _recalled(place: Place, data: dict[str, Any]) -> list[tuple[str, list[Event]]]:
+    """What a recall showed and what it held back, as the events themselves, in its order. A session's start kept short ids."""
+    named = [[str(one.get("id")) for one in data.get(name) or () if isinstance(one, dict)] for name in ("items", "below_floor")]
+    named[0] += [str(id) for id in data.get("profile") or ()]
+    wanted = [id for ids in named for id in ids if len(id) >= SHORTEST]
+    found = {e["id"]: e for e in lines_with(place.home, *wanted)} if wanted else {}
+    listed = [[next((e for e in found.values() if e["id"].endswith(id)), None) for id in ids] for ids in named]
+    titles = ("Shown", "Looked at closely and held back")
+    return [(title, [e for e in events if e is not None]) for title, events in zip(titles, listed, strict=True)]
 
 
 def _call(place: Place, event: Event, now: int) -> list[str]:

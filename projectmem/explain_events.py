@@ -27,15 +27,23 @@ _KINDS: dict[str, tuple[str, tuple[tuple[str, str], ...]]] = {
     "erasure.requested": ("Erasure", (("", "selector"), ("because", "reason"))),
     "policy.changed": ("Change of the policy", (("policy", "hash"),)),
     "log.recovered": ("Repair of the log", (("in", "segment"), ("kept aside as", "quarantine"), ("bytes", "bytes"))),
+    "recall.decided": ("Recall", ()),
     "checkpoint.sealed": ("Checkpoint", (("records", "size"), ("root", "root"))),
     "gate.degraded": ("The gate could not do its work", (("", "what"), ("", "detail"), ("in", "where"))),
 }
 _TOUCHED = (("", "reason"), ("record", "record"), ("replaced by", "by_event"))
 
 
-def told(event: Event, related: Sequence[Event], now: int, *, erased: Sequence[Event] = ()) -> list[str]:
+def told(
+    event: Event,
+    related: Sequence[Event],
+    now: int,
+    *,
+    erased: Sequence[Event] = (),
+    listed: Sequence[tuple[str, Sequence[Event]]] = (),
+) -> list[str]:
     """The explanation in lines, escaped for a terminal; `related` are events that name it or that it names, `erased` what an
-    erasure left the places of."""
+    erasure left the places of, `listed` what else it is about, under titles."""
     data, actor = data_of(event), event.get("actor") or {}
     kind = str(event.get("kind", ""))
     action = kind.removeprefix("record.")
@@ -62,6 +70,8 @@ def told(event: Event, related: Sequence[Event], now: int, *, erased: Sequence[E
         ]
         lines += [f"  {logview.line(other, output.Paint(False))}" for other in erased[:ERASED_MAX]]
         lines += [f"  and {len(erased) - ERASED_MAX} more (--json has every id)"] if len(erased) > ERASED_MAX else []
+    for title, events in listed:
+        lines += ["", title, *(f"  {logview.line(other, output.Paint(False))}" for other in events)] if events else []
     if related:
         lines += ["", "Related", *(f"  {logview.line(other, output.Paint(False))}" for other in related)]
     return [*lines, "", f"The whole record: `projectmem explain {logview.short(event['id'])} --json`."]

@@ -119,6 +119,24 @@ def test_an_erasure_that_nobody_asked_for_is_told_as_such() -> None:
         assert "no request for it is on record" in told and "because" not in told
 
 
+def test_what_a_recall_showed_is_told_by_its_records(run: Cli) -> None:
+    """Also of a session's start, which keeps the ends of ids; what was held back stands apart."""
+    from projectmem import place as places
+    from projectmem.record import record
+
+    first, second, third = (event["id"] for event in run.events())
+    found = places.locate(".")
+    assert found is not None
+    asked = {"query": "what?", "abstained": False, "items": [{"id": second}], "below_floor": [{"id": first}]}
+    start = {"surface": "start", "abstained": False, "items": [], "profile": [third[-8:]]}
+    for data, shown, held in ((asked, second, first), (start, third, "")):
+        made = record(found, "recall.decided", data, now=1_790_000_000_000_000, origin="observed")
+        told = run("explain", made["id"])
+        assert told.startswith("Recall ")
+        above, _, below = told.partition("Looked at closely and held back")
+        assert shown[:18] in above.partition("Shown")[2] and (held[:18] in below if held else not below)
+
+
 def test_a_span_of_the_log_is_listed(run: Cli) -> None:
     times = [event["ts"] for event in run.events()]
     assert run("log", "--until", "2001-01-01") == "" and "nothing in the log answers" in run.err
