@@ -42,6 +42,7 @@ def log(
     """
     from projectmem import clock, logview
     from projectmem.errors import BadInputError
+    from projectmem.hook import health
 
     if follow and until:
         raise BadInputError("what is to come lies after any --until: give it or --follow, not both")
@@ -50,7 +51,11 @@ def log(
     heads = _heads(place.home) if follow else {}
     damage: list[object] = []
     events = logview.select(place, kinds=kind or (), since=start, until=end, limit=limit, problems=damage)
-    common.notices([f"the log is damaged: {problem}" for problem in damage] + clock.of_events(events, common.now()))
+    notices = [f"the log is damaged: {problem}" for problem in damage]
+    if kind and not damage:  # a search for a kind does not look at every line: what the last look at all of them found is said
+        _, count, first = health.known(place.home)
+        notices += [f"the log is damaged, as was seen last ({render.count(count, 'place')}): {first}"] if count else []
+    common.notices(notices + clock.of_events(events, common.now()))
     paint, width = common.paint(), common.width() if sys.stdout.isatty() else 0
     if as_json and not follow:
         common.emit(events)

@@ -96,6 +96,15 @@ def test_a_replay_of_a_damaged_log_does_not_speak_for_what_is_lost(run: Cli) -> 
     assert json.loads(run("replay", "--verify", "--json"))["damaged"] == 1
 
 
+def test_a_search_by_kind_says_that_lines_are_damaged(run: Cli) -> None:
+    run("log", "--kind", "note")
+    assert not run.err
+    damage(run.home)
+    run("verify", code=1)
+    assert len(run("log", "--kind", "note").splitlines()) == 1
+    assert "the log is damaged, as was seen last (2 places)" in run.err
+
+
 def test_what_was_erased_by_whom_and_why_is_told_from_either_side(run: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("projectmem.caller.origin", lambda: "human")
     first, second, third = (event["id"] for event in run.events())
