@@ -36,6 +36,7 @@ class Asking:
 
     def __init__(self, place: Place, now: Callable[[], int]) -> None:
         self.place, self.now = place, now
+        self._reading = threading.Lock()
         self._recalling = threading.Lock()  # a memory catches up in place: one question at a time
         self._memory: Any = None
 
@@ -43,6 +44,7 @@ class Asking:
         """What stands as failed, newest first: the rows of `projectmem failures`."""
         from projectmem.failures import failures
 
+        self._catch_up()
         now, notices = self.now(), list[str]()
         rows = failures(self.place, now, every=every, limit=limit + 1, notices=notices)
         more = len(rows) > limit
@@ -77,6 +79,7 @@ class Asking:
 
         if event["kind"] == "action.proposed":
             self._bounded(f"projectmem explain {event['id']}")
+        self._catch_up()
         return explain(self.place, event["id"], self.now())
 
     def recomputed(self, event: dict[str, Any]) -> dict[str, Any]:
@@ -109,6 +112,7 @@ class Asking:
         from projectmem.recall import Memory, recall
         from projectmem.recall_words import explained
 
+        self._catch_up()
         now = self.now()
         with self._recalling:
             self._memory = self._memory or Memory(self.place.home)
@@ -175,9 +179,18 @@ class Asking:
             for stream, (seq, hash) in heads(self.place.home).items()
         ]
 
-    def log(self, wanted: logpages.Wanted, limit: int, upto: dict[str, int] | None) -> logpages.Page:
+    def log(
+        self, wanted: logpages.Wanted, limit: int, upto: dict[str, int] | None, seconds: float = logpages.SECONDS
+    ) -> logpages.Page:
         """A page of the log, newest first."""
-        return logpages.page(self.place.home, wanted, limit=limit, upto=upto)
+        return logpages.page(self.place.home, wanted, limit=limit, upto=upto, seconds=seconds)
+
+    def _catch_up(self) -> None:
+        """Have the gate's state read what is new by one at a time: others would find it locked, and read the whole log."""
+        from projectmem.state import reading
+
+        with self._reading, reading(self.place):
+            pass
 
     def long(self) -> bool:
         """Whether it takes more than a moment to read the log."""

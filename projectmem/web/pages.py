@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 WAIT_S = 3.0  # that a reader waits before the page says that it is still being worked out
 LOOK_S = 0.8  # the same for a part of a page that does without
+GLANCE_S = 0.4  # that the log is searched for a part of a page
 HEALTH_S, SHORT_HEALTH_S = (
     900.0,
     5.0,
@@ -52,6 +53,15 @@ WHAT_TO_DO = {
 }
 
 
+class Trouble:
+    """Why a part of a page is missing."""
+
+    __slots__ = ("trouble",)
+
+    def __init__(self, trouble: str) -> None:
+        self.trouble = trouble
+
+
 class Pages:
     """The page of one project. `now` gives microseconds since the epoch."""
 
@@ -66,6 +76,17 @@ class Pages:
     def worked(self, name: Hashable, work: Callable[[], Any], wait_s: float | None = None, keep_s: float = 0.0) -> Any:
         """What the work gives, or Pending."""
         return self.jobs.ask(name, work, self.wait_s if wait_s is None else wait_s, keep_s)
+
+    def part(self, name: Hashable, work: Callable[[], Any], keep_s: float = 0.0) -> Any:
+        """The same for a part of a page, which is shown without it for a while, and with a word where it cannot be had."""
+        try:
+            return self.worked(name, work, self.look_s, keep_s)
+        except BusyError:
+            return Pending(0)
+        except Exception as exc:
+            if not isinstance(exc, (*_known(), OSError)):
+                raise
+            return Trouble(str(exc))
 
     def html(self, name: str, status: int = 200, **values: Any) -> Response:
         """A page of that template. A part of it that is still being worked out has it ask again by itself."""
@@ -86,11 +107,11 @@ class Pages:
         from projectmem.hook import health
 
         ask = self.asking
-        failures = self.worked(("failures", False, 5), lambda: ask.failures(False, 5), self.look_s)
-        counts = self.worked("stats", ask.stats, self.look_s)
         newest = ask.log(logpages.Wanted(), 1, None)
-        decided = ask.log(logpages.Wanted(kinds=("action.proposed",)), 5, None)
-        trouble = ask.log(logpages.Wanted(kinds=("gate.degraded",)), 1, None)
+        decided = ask.log(logpages.Wanted(kinds=("action.proposed",)), 5, None, GLANCE_S)
+        trouble = ask.log(logpages.Wanted(kinds=("gate.degraded",)), 1, None, GLANCE_S)
+        failures = self.part(("failures", False, 5), lambda: ask.failures(False, 5))
+        counts = self.part("stats", ask.stats)
         looked = health.known(ask.place.home)
         shown: dict[str, Any] = {"newest": newest.events, "decided": decided.events, "trouble": trouble.events}
         return self.html("now", failures=failures, counts=counts, looked=looked, here="", **shown)
@@ -109,7 +130,7 @@ class Pages:
         wanted = logpages.Wanted(kinds=("action.proposed",), session=_field(request, "session"), verdict=verdict)
         found = self.asking.log(wanted, SHOWN, _upto(request))
         ids = [event["id"] for event in found.events]
-        became = self.worked(("outcomes", *ids), lambda: self.asking.outcomes(ids), self.look_s) if ids else {}
+        became = self.part(("outcomes", *ids), lambda: self.asking.outcomes(ids)) if ids else {}
         return self.html("decisions", found=found, became=became, wanted=wanted, older=_older(found, wanted))
 
     def log(self, request: Request) -> Response:
@@ -168,9 +189,9 @@ class Pages:
         ask = self.asking
         found = self.worked("health", ask.health, keep_s=HEALTH_S if ask.long() else SHORT_HEALTH_S)
         positions = ask.positions() if isinstance(found, Pending) else found["positions"]
-        sealed = ask.log(logpages.Wanted(kinds=("checkpoint.sealed",)), 5, None)
-        trouble = ask.log(logpages.Wanted(kinds=("gate.degraded",)), 10, None)
-        mended = ask.log(logpages.Wanted(kinds=("log.recovered",)), 5, None)
+        sealed = ask.log(logpages.Wanted(kinds=("checkpoint.sealed",)), 5, None, GLANCE_S)
+        trouble = ask.log(logpages.Wanted(kinds=("gate.degraded",)), 10, None, GLANCE_S)
+        mended = ask.log(logpages.Wanted(kinds=("log.recovered",)), 5, None, GLANCE_S)
         return self.html(
             "health", found=found, positions=positions, sealed=sealed, trouble=trouble, mended=mended, home=ask.place.home
         )

@@ -161,7 +161,7 @@ def test_older_pages_go_on_where_one_ends(world: World, monkeypatch: pytest.Monk
     asks = [e["id"] for e in every if (e["data"].get("decision") or {}).get("verdict") == "ask"]
     assert walk("decisions?verdict=ask")[0] == asks
     full = logpages.page
-    monkeypatch.setattr(logpages, "page", lambda *args, **more: full(*args, **more, bytes_max=4_000))
+    monkeypatch.setattr(logpages, "page", lambda *args, **more: full(*args, **{**more, "bytes_max": 4_000}))
     found, pages = walk("log?q=staging")
     assert found == [event["id"] for event in every if "staging" in json.dumps(event["data"])] and pages > 3
     assert "Looked back to" in world.web().get("log?q=staging").words
@@ -344,6 +344,20 @@ def test_a_bug_is_said_and_told_where_the_page_runs(world: World, monkeypatch: p
 
     monkeypatch.setattr("projectmem.stats.stats", gone)
     assert "Permission denied" in world.web().get("stats").words
+
+
+def test_a_part_that_cannot_be_had_does_not_take_the_page_with_it(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first page shows the rest, and says why."""
+    from projectmem_projections.errors import ProjectionError
+
+    def broken(*_: Any, **__: Any) -> None:
+        raise ProjectionError("the summaries are <b>elsewhere</b>")
+
+    monkeypatch.setattr("projectmem.failures.failures", broken)
+    answer = world.web().get("")
+    assert answer.status == 200 and "cannot be shown: the summaries are <b>elsewhere</b>" in answer.words
+    assert "times spoken" in answer.words and "http-equiv" not in answer.text
+    assert world.web().get("failures").status == 500
 
 
 def test_what_takes_long_says_so_and_asks_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
