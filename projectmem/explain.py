@@ -26,7 +26,12 @@ def explain(place: Place, id: str, now: int) -> str:
 
     Raises NotFoundError, BadInputError, LogError, ProjectionError.
     """
-    return "\n".join(_explained(place, find_one(place, id), now))
+    return of_event(place, find_one(place, id), now)
+
+
+def of_event(place: Place, event: Event, now: int) -> str:
+    """The same of an event that was found already. Raises LogError, ProjectionError."""
+    return "\n".join(_explained(place, event, now))
 
 
 def explain_data(place: Place, id: str, now: int) -> dict[str, Any]:

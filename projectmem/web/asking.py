@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 SHOWN = 50  # rows of a page
 FOLD_MAX = 96 << 20  # bytes of a log that is folded in memory for one answer: some ten seconds
+ID_LENGTH = 36
 LONG = 16 << 20  # bytes
 MEMORY_MAX = 100  # rows of one sort
 
@@ -70,17 +71,31 @@ class Asking:
         from projectmem.lookup import find_one
         from projectmem.replay import recomputable
 
-        event = find_one(self.place, id)
+        event = self._indexed(id) or find_one(self.place, id)
         return {"event": event, "recomputable": recomputable(event)}
+
+    def _indexed(self, id: str) -> dict[str, Any] | None:
+        """The event of a whole id by the summaries' index, where there are summaries: a search of a long log takes seconds."""
+        from projectmem_projections import generations, summaries
+        from projectmem_projections.errors import ProjectionError
+
+        try:
+            if len(id) != ID_LENGTH or not generations.position(self.place.home):
+                return None
+            rows = summaries.events_by_id(self.place.home, id, limit=1)
+        except (ProjectionError, OSError):
+            return None
+        found = [event for row in rows for event in self.log(logpages.Wanted(), 1, {row["stream"]: row["seq"]}).events]
+        return found[0] if found and found[0]["id"] == id else None
 
     def explained(self, event: dict[str, Any]) -> str:
         """The words of `projectmem explain`. Raises TooLongError where the log would have to be folded for it."""
-        from projectmem.explain import explain
+        from projectmem.explain import of_event
 
         if event["kind"] == "action.proposed":
             self._bounded(f"projectmem explain {event['id']}")
         self._catch_up()
-        return explain(self.place, event["id"], self.now())
+        return of_event(self.place, event, self.now())
 
     def recomputed(self, event: dict[str, Any]) -> dict[str, Any]:
         """What `projectmem replay --verify` finds for this one. Raises TooLongError."""

@@ -150,7 +150,8 @@ class Pages:
         if event["id"] != id:
             return Response(status_code=303, headers={"Location": f"{self.keys.folder}/event/{event['id']}"})
         try:
-            told = self.worked(("explain", id), lambda: self.asking.explained(event))
+            wait_s = self.look_s if self.asking.long() else None  # the record itself is there already
+            told = self.worked(("explain", id), lambda: self.asking.explained(event), wait_s)
         except TooLongError as exc:
             told = exc
         said = None if isinstance(told, (Pending, TooLongError)) else sections(told)

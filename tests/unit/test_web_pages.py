@@ -188,6 +188,25 @@ def test_an_event_is_explained_in_the_words_of_the_command(world: World, web: We
     assert (short.status, short.headers["location"]) == (303, f"{KEYS.folder}/event/{event['id']}")
 
 
+def test_a_whole_id_is_found_without_a_search_where_summaries_stand(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A long log is not read for one event; what the index does not know yet is searched for."""
+    from projectmem import lookup
+
+    web = world.web()
+    web.get("stats")
+    first, *_, last = read_events(world.place.home)
+    world.write("note.recorded", text="newer than the summaries", tags=[])
+    searched = list[str]()
+    search = lookup.find_one
+    monkeypatch.setattr(lookup, "find_one", lambda place, wanted: searched.append(wanted) or search(place, wanted))
+    newest = list(read_events(world.place.home))[-1]
+    for event in (first, last, newest):
+        assert event["hash"] in web.get(f"event/{event['id']}").text
+    assert searched == []
+    assert web.get(f"event/{newest['id'][:-1]}{'0' if newest['id'][-1] != '0' else '1'}").status == 404
+    assert len(searched) == 1
+
+
 def test_every_decision_recomputes_as_replay_finds(world: World, web: Web, capsys: pytest.CaptureFixture[str]) -> None:
     """Same, for decisions and calls without an objection; other events are no decisions."""
     report = world.json(capsys, "replay", "--verify")
