@@ -82,7 +82,7 @@ class Gated:
             if not self._running and not self._hello:
                 return line
         data = _read(line)
-        if data is None:
+        if data is None and line.endswith(b"\n"):  # else the server broke off over it: `lost` answers
             self._unread(line)
         for message in data if isinstance(data, list) else [data]:
             if isinstance(message, dict) and "id" in message and "method" not in message:

@@ -25,6 +25,7 @@ from projectmem.mcp_address import Address
 from projectmem.mcp_gate import Gated
 
 SIGNALS = ("SIGTERM", "SIGINT", "SIGHUP")
+ENDING_S = 5  # from the end of a server's output to its own
 
 
 class Proxy:
@@ -35,6 +36,7 @@ class Proxy:
     ) -> None:
         self.gated, self.source, self.sink = gated, source, sink
         self._write = threading.Lock()
+        self._whole = True  # the server's last line has an end
         self._left = self._read_all = False  # the client is gone, or asked us to go; nothing more is read of it
         try:
             self.server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env)
@@ -57,14 +59,29 @@ class Proxy:
         return self._code()
 
     def end(self) -> None:
-        """What is done when the server has ended: the client's last answers, then out (its end of the pipe may never close)."""
+        """What is done when the server has ended: the client's last answers, then out (its end of the pipe may never close). One
+        that says nothing more and goes on is ended while the client is there, which else would wait for ever."""
+        closed = not self._left and not self._gone(ENDING_S)
+        why = "the MCP server closed its output before it answered"
+        if closed:
+            self.server.terminate()
+            if not self._gone(ENDING_S):
+                self.server.kill()
         code = self._code()
-        why = f"the MCP server ended before it answered (exit code {code})"
+        why = why if closed else f"the MCP server ended before it answered (exit code {code})"
         for answer in self.gated.lost(why, failed=not self._left):
-            self._send(answer)
+            self._send(answer if self._whole else b"\n" + answer)
+            self._whole = True
         if not self._read_all:
             sys.stderr.flush()
             os._exit(code)
+
+    def _gone(self, seconds: float) -> bool:
+        try:
+            self.server.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
 
     def _code(self) -> int:
         code = self.server.wait()
@@ -101,6 +118,7 @@ class Proxy:
         try:
             for line in iter(self.server.stdout.readline, b""):
                 self._send(self.gated.from_server(line))
+                self._whole = line.endswith(b"\n")
         finally:
             self.end()
 

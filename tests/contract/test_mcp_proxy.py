@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Awaitable, Callable
@@ -180,6 +181,38 @@ def test_a_server_that_dies_over_a_call_is_told_and_recorded(shop: Shop) -> None
     assert [outcome for _, outcome in shop.outcomes()] == ["failed"]
     shop.session(act)
     assert len(shop.hooked.events("action.proposed")) == 1
+
+
+_DYING = """import json, os, sys, time
+for line in sys.stdin:
+    id = json.loads(line)["id"]
+    os.write(1, {said})
+    os.close(1)
+    {then}
+"""
+
+
+@pytest.mark.parametrize(
+    ("said", "then", "why"),
+    [
+        ('b\'{"jsonrpc":"2.0","id":%d,"result":{"content":[{"ty\' % id', "os._exit(4)", "ended before it answered (exit code 4)"),
+        ("b''", "time.sleep(600)", "closed its output before it answered"),
+        ("b'half a line'", "time.sleep(600)", "closed its output before it answered"),
+    ],
+)
+def test_a_server_that_breaks_off_or_falls_silent_is_told_and_recorded(hooked: Any, said: str, then: str, why: str) -> None:
+    """The client's end stays open: it must get an error for its call, whole, and not wait for ever."""
+    code = _DYING.replace("{said}", said).replace("{then}", then)
+    argv = [sys.executable, "-m", "projectmem", "proxy", "--root", str(hooked.root), "--", sys.executable, "-c", code]
+    env = {"PYTHONPATH": os.pathsep.join(sys.path), "PATH": os.environ["PATH"]}
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env) as proxy:
+        assert proxy.stdin is not None and proxy.stdout is not None
+        proxy.stdin.write(b'{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"x","arguments":{}}}\n')
+        proxy.stdin.flush()
+        answers = [json.loads(line) for line in proxy.stdout.read().splitlines() if line.endswith(b"}")]
+        assert proxy.wait(PATIENCE) != 0
+    assert [(answer["id"], why in answer["error"]["message"]) for answer in answers] == [(5, True)]
+    assert [event["data"]["outcome"] for event in hooked.events("action.finished")] == ["failed"]
 
 
 def test_a_project_without_a_log_is_passed_through(tmp_path: Path, hooked: Any) -> None:
