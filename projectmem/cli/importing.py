@@ -83,7 +83,8 @@ def _named(place: Place, form: str, files: list[Path], command: str, as_json: bo
         rest = f" (and {render.count(len(unread) - 1, 'more file')} like it)" if len(unread) > 1 else ""
         why = next(iter(counts.unread.values()), "") if form not in NOT else ""
         fault = NOT.get(form) or (why if why.startswith("no session") else f"damaged{': ' + why if why else ''}")
-        done = "the rest of it was recorded" if read.partly else "nothing was recorded" + (" of it" if read.held else "")
+        rest_of = "the rest of it was recorded" if counts.recorded else "nothing in the rest of it is new"
+        done = rest_of if read.partly else "nothing was recorded" + (" of it" if read.held else "")
         raise ProjectmemError(f"{unread[0]} is {fault}{rest}: {done}")
 
 

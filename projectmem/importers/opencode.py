@@ -7,11 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from projectmem.hook import opencode
 from projectmem.hook.payload import call_of, errored, exited
-from projectmem.importers.reading import Call, Counts, ended, payload_of
+from projectmem.importers.reading import Call, Counts, ended, parsed, payload_of
 from projectmem.place import Place, config_dir
 
 _PARTS = """SELECT part.session_id, session.directory, part.data FROM part JOIN session ON session.id = part.session_id
@@ -32,7 +30,7 @@ def read_calls(path: Path, counts: Counts | None = None) -> Iterator[Call]:
         try:
             for session, directory, data in db.execute(_PARTS):
                 try:
-                    part = orjson.loads(data)
+                    part = parsed(data)
                 except ValueError:
                     counts.bad(path)
                     continue

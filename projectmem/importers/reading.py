@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Iterable, Iterator
 from datetime import datetime
@@ -23,6 +24,9 @@ WHOLE_MAX = 256 << 20  # bytes of a file that is one JSON or XML document
 NAMED_MAX = 20
 NAMES = ("harness", "session", "agent", "model", "call", "tool", "cwd", "input_sha")  # the texts of a call
 NAME_MAX = 16_384  # characters of one
+_ESCAPE = re.compile(  # one escape of JSON, a pair of surrogates as one; the group is half a pair
+    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u([dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
+)
 BOM, UTF_16 = b"\xef\xbb\xbf", (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -138,15 +142,24 @@ def json_lines(path: Path, counts: Counts, *marks: bytes) -> Iterator[dict[str, 
             counts.bad(path)
 
 
-def parsed(raw: bytes) -> Any:
-    """The JSON value; bytes that are no UTF-8 are replaced (clients cut output within a character). Raises ValueError."""
+def parsed(raw: bytes | str) -> Any:
+    """The JSON value. Where a client cut output within a character, bytes that are no UTF-8 are replaced, and half a surrogate
+    pair is spelled out, as the hook does with it. Raises ValueError."""
     try:
         return orjson.loads(raw)
     except ValueError:
-        text = raw.decode("utf-8", "replace")
-        if "\ufffd" not in text:
+        if not isinstance(raw, (bytes, str)):
+            raise  # of a database that holds something else there
+        given = raw.encode("utf-8", "surrogatepass") if isinstance(raw, str) else raw
+        mended = _ESCAPE.sub(_whole_pairs, given.decode("utf-8", "replace").encode())
+        if mended == given:
             raise
-        return orjson.loads(text)
+        return orjson.loads(mended)
+
+
+def _whole_pairs(found: re.Match[bytes]) -> bytes:
+    half = found.group(1)
+    return b"\\\\u" + half.lower() if half else found.group()
 
 
 def whole(path: Path, counts: Counts) -> tuple[bytes, int]:
@@ -185,9 +198,9 @@ def whole_json(path: Path, counts: Counts) -> tuple[dict[str, Any], int]:
     except ValueError:
         counts.bad(path, "not JSON")
         return {}, 0
-    if isinstance(found, dict):
+    if isinstance(found, dict) and found:
         return found, written
-    counts.bad(path, "not a JSON object")
+    counts.bad(path, "an empty JSON object" if found == {} else "not a JSON object")
     return {}, 0
 
 

@@ -20,7 +20,7 @@ import orjson
 from projectmem.errors import BadInputError
 from projectmem.hook.payload import call_of, exited
 from projectmem.importers import formats, pytest_reports, sources
-from projectmem.importers.reading import Call, Counts, ended, payload_of, time_us, whole
+from projectmem.importers.reading import Call, Counts, ended, parsed, payload_of, time_us, whole
 
 FORMATS = ("junit", "pytest", "mini-swe-agent", "swe-agent", "atif", *sources.SOURCES)
 MAX_NAMED = 50  # failing tests whose names and messages are kept
@@ -97,7 +97,7 @@ def _mini(path: Path, counts: Counts, root: str) -> Iterator[Call]:
     if not raw:
         return
     try:
-        data = orjson.loads(raw)
+        data = parsed(raw)
         messages = [m for m in data["messages"] if isinstance(m, dict)]
     except (ValueError, KeyError, TypeError):
         counts.bad(path)

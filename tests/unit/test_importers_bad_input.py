@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 from projectmem_logs.reader import read_events
 
@@ -248,3 +249,32 @@ def test_half_a_character_in_a_name_is_spelled_out() -> None:
     """As it is in what a call was asked and said."""
     call = {"at": NOW, "call": "t\ud800", "session": "s", "cwd": "/r/\u00fc"}
     assert unfit(call) is None and call == {"at": NOW, "call": "t\\ud800", "session": "s", "cwd": "/r/\u00fc"}
+
+
+def test_half_a_surrogate_pair_in_a_line_loses_no_call(place: Place, tmp_path: Path) -> None:
+    """JavaScript's clients cut an output within a character and write what is left of it as an escape."""
+    _folder(place, tmp_path).joinpath("s1.jsonl").write_text(
+        _lines(place, 0, 3, "no rule \\ud83d").replace("\\\\ud83d", "\\uD83D")
+    )
+    counts = backfill(place, now=NOW)
+    assert (counts.recorded, counts.damaged) == (3, 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (r'["\ud83d"]', ["\\ud83d"]),
+        (r'["\uDE00x"]', ["\\ude00x"]),
+        (r'["\ud83d\ud83d\ude00"]', ["\\ud83d\U0001f600"]),
+        (r'["\\ud83d \ud83d"]', ["\\ud83d \\ud83d"]),
+        (r'["\\\ud83d\n"]', ["\\\\ud83d\n"]),
+    ],
+)
+def test_half_a_pair_is_spelled_out_and_a_whole_one_kept(text: str, value: Any) -> None:
+    assert reading.parsed(text) == reading.parsed(text.encode()) == value
+
+
+@pytest.mark.parametrize("raw", [b"{", b'["\\ud83d"', b"\xff{", None, 3, b'["\\u12"]'])
+def test_what_is_no_json_stays_that(raw: Any) -> None:
+    with pytest.raises(orjson.JSONDecodeError):
+        reading.parsed(raw)
