@@ -101,7 +101,7 @@ def test_several_segments_and_a_place_within_one(place: Place, monkeypatch: pyte
     folder = next(Path(place.home, "log").iterdir())
     assert len(list(folder.glob("*.jsonl"))) > 2
     every = select(place, limit=0)
-    for seq in (1, 17, 60, 119, 120):
+    for seq in range(1, 121):
         one = page(place.home, Wanted(), limit=3, upto={every[0]["stream"]: seq}, seconds=AGES)
         assert [event["seq"] for event in one.events] == list(range(seq, max(0, seq - 3), -1))
 

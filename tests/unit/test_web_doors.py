@@ -41,6 +41,7 @@ def test_the_key_is_exchanged_at_once(web: Web) -> None:
     assert {"HttpOnly", "SameSite=strict", f"Path={KEYS.folder}/"} <= set(cookie.split("; "))
     assert KEYS.token not in cookie
     assert web.get("").status == 200
+    assert web.get("/elsewhere").status == web.get(f"{KEYS.folder}x/").status == 401, "it opens its own folder alone"
 
 
 def test_a_link_on_another_page_leads_in_by_a_page_of_our_own(web: Web) -> None:
