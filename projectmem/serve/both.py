@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from projectmem.errors import ProjectmemError
+from projectmem.serve import settings
 from projectmem.serve.run import BusyError, Server
 
 if TYPE_CHECKING:
@@ -22,7 +25,12 @@ END_S = 10.0
 
 
 def serve(place: Place, *, port: int, idle: int, parent: int, show: bool, tell: Callable[[str], None]) -> None:
-    """Serve page and hooks until both ended.  idle  minutes, 0 for never.  Raises as `Server.run` does, but for BusyError."""
+    """Serve page and hooks until both ended.  idle  minutes, 0 for never.
+
+    Raises ProjectmemError where a port is taken.
+    """
+    if port:
+        _refuse_taken(port)
     page = subprocess.Popen(command(place.root, port=port, idle=idle, show=show, parent=os.getpid()))
     told = False
     server = Server(place.home, idle_s=idle * 60.0, parent=parent, held=lambda: page.poll() is None)
@@ -52,6 +60,14 @@ def serve(place: Place, *, port: int, idle: int, parent: int, show: bool, tell: 
             page.wait(END_S)
         except subprocess.TimeoutExpired:
             page.kill()
+
+
+def _refuse_taken(port: int) -> None:
+    """Before anything is started: the page's process could only say it for itself."""
+    try:
+        socket.create_server((settings.HOST, port)).close()
+    except OSError as exc:
+        raise ProjectmemError(f"port {port} cannot be used ({exc.strerror or exc}): give another with --port") from None
 
 
 def command(root: str, *, port: int, idle: int, show: bool, parent: int) -> list[str]:

@@ -56,6 +56,13 @@ class Jobs:
             raise job.error
         return job.value
 
+    def begin(self, name: Hashable, work: Callable[[], Any]) -> None:
+        """Have it worked out while something else is waited for, unless too much waits already."""
+        try:
+            self._begun(name, work, 0.0)
+        except BusyError:
+            pass
+
     def _begun(self, name: Hashable, work: Callable[[], Any], keep_s: float) -> _Job:
         with self._lock:
             now = time.monotonic()

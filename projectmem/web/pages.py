@@ -107,6 +107,7 @@ class Pages:
         from projectmem.hook import health
 
         ask = self.asking
+        self.jobs.begin("stats", ask.stats)
         newest = ask.log(logpages.Wanted(), 1, None)
         decided = ask.log(logpages.Wanted(kinds=("action.proposed",)), 5, None, GLANCE_S)
         trouble = ask.log(logpages.Wanted(kinds=("gate.degraded",)), 1, None, GLANCE_S)

@@ -245,6 +245,7 @@ def test_what_cannot_be_served_is_said(place: Place) -> None:
     port = str(urlsplit(one.address).port)
     for options, code, words in (
         (["--page-only", "--port", port], 3, "give another with --port"),
+        (["--port", port], 3, "give another with --port"),
         (["--hook-only", "--open"], 2, "--hook-only shows no page"),
         (["--root", "/"], 3, "projectmem init"),
     ):

@@ -38,6 +38,15 @@ def test_what_takes_longer_is_begun_once_and_fetched_by_who_asks_again() -> None
     assert begun == [1]
 
 
+def test_what_is_begun_is_there_for_who_asks() -> None:
+    """Once."""
+    jobs, made = Jobs(), list[int]()
+    jobs.begin("a", lambda: made.append(1))
+    jobs.begin("a", lambda: made.append(1))
+    jobs.ask("a", lambda: made.append(1), PATIENCE)
+    assert made == [1]
+
+
 def test_an_error_is_raised_once() -> None:
     """And the next one tries again."""
     jobs, answers = Jobs(), iter([ValueError("no"), "yes"])
@@ -72,6 +81,7 @@ def test_no_more_waits_than_may() -> None:
     jobs, go = Jobs(), threading.Event()
     for number in range(WAITING_MAX):
         assert isinstance(jobs.ask(number, lambda: go.wait(PATIENCE), 0), Pending)
+    jobs.begin("one more", lambda: 1)
     with pytest.raises(BusyError):
         jobs.ask("one more", lambda: 1, 0)
     go.set()
