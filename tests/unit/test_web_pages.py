@@ -451,3 +451,34 @@ def test_explanations_become_sections_and_code() -> None:
         'run <code>a &lt;b&gt;</code> &amp; see <a class="id" href="/f/event/01a22fde-be4c-70a7">01a22fde-be4c-70a7</a>'
     )
     assert sections("one line") == ("one line", [])
+
+
+def test_a_damaged_log_is_served_where_it_is_whole_and_said_to_be_damaged(world: World) -> None:
+    """Every page comes, with a word about the damage where the command has one; health says what and what to do."""
+    (segment,) = Path(world.place.home, "log").glob("*/*.jsonl")
+    lines = segment.read_bytes().splitlines(keepends=True)
+    lines[2] = lines[2].replace(b"npm", b"npx", 1)
+    segment.write_bytes(b"".join(lines))
+    web = world.web()
+    for page in ("", "failures", "decisions", "log", "memory", "stats"):
+        answer = web.get(page)
+        assert answer.status == 200 and "Traceback" not in answer.text, page
+    health = web.get("health").words
+    assert "Something is wrong." in health and "What to do:" in health
+    assert "The log is damaged" in web.get("").words, "as soon as somebody looked"
+    assert "damaged" in web.get("failures").words
+    assert len(ids(web.get("log").text)) == len(list(read_events(world.place.home))[:50])
+    assert web.told == []
+
+
+def test_a_log_that_is_gone_is_an_answer_too(world: World) -> None:
+    """Not a bug: it says that it is not there, or shows nothing."""
+    import shutil
+
+    web = world.web()
+    assert web.get("").status == 200
+    shutil.rmtree(world.place.home)
+    for page in ("", "failures", "decisions", "log", "memory", "stats", "health", "recall?q=x", "event/0123456789ab"):
+        answer = web.get(page)
+        assert answer.status in (200, 404, 500) and "bug in projectmem" not in answer.words, (page, answer.words)
+    assert web.told == []
