@@ -102,7 +102,7 @@ class Doors:
         if path == "/" and scope["query_string"]:
             return self._exchange(scope, headers)
         if not self._known(headers, path):
-            return self.refuse(401, "Open the address that `projectmem serve` printed: it has the key of this run in it.")
+            return self.refuse(401, "The key of this run is in the address that `projectmem serve` printed.")
         return None
 
     def _exchange(self, scope: Scope, headers: Headers) -> Response:

@@ -45,7 +45,7 @@ NAV = (
 )
 WHAT_TO_DO = {
     400: "Change the address or what was typed.",
-    401: "Run `projectmem serve` in the project, or look where it runs, and open the address that it prints.",
+    401: "Open that address. Where it is lost, end `projectmem serve` and run it again: it prints another.",
     403: "Open the address that `projectmem serve` printed.",
     404: "Go back, or start at the first page.",
     503: "Ask again in a moment.",
@@ -99,7 +99,7 @@ class Pages:
         """A page that says why there is none, and what to do."""
         page = self.templates.get_template("refused.html")
         inside = status not in (401, 403)
-        text = page.render(status=status, why=why, todo=WHAT_TO_DO.get(status, WHAT_TO_DO[404]), inside=inside, nav=NAV, here="")
+        text = page.render(status=status, why=why, todo=WHAT_TO_DO.get(status, WHAT_TO_DO[404]), inside=inside, nav=NAV, here="-")
         return HTMLResponse(text, status)
 
     def start(self, request: Request) -> Response:
