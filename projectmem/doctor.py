@@ -116,12 +116,22 @@ def _log(place: Place, now: int) -> Iterator[Check]:
 
 
 def _recording(place: Place) -> Iterator[Check]:
-    """What an append needs besides the log: its lock, the spool, and the key of redaction marks."""
+    """What an append needs besides the log: its identity, its lock, which stream is ours, the spool, and the key of redaction
+    marks."""
     from projectmem_logs import files
     from projectmem_logs.errors import LogError
-    from projectmem_logs.home import redaction_key
+    from projectmem_logs.home import Writer, project_id, redaction_key
 
     wrong = False
+    try:
+        project_id(place.home)
+    except (LogError, OSError) as exc:
+        wrong = True
+        yield Check("recording", FAIL, f"{exc}: nothing is recorded", "see the message")
+    mine = Writer(place.home).path
+    if os.path.lexists(mine) and not os.path.isfile(mine):
+        wrong = True
+        yield Check("recording", FAIL, f"{mine} is no file: nothing is recorded", "remove it; the next call makes it anew")
     for name in ("locks", "spool", "writers", "quarantine"):
         folder = os.path.join(place.home, name)
         try:

@@ -142,7 +142,11 @@ class Writer:
                 if old:
                     retired = {**retired, old: why}
                 found = {"inode": self._inode(), "retired": retired, "stream": os.urandom(8).hex()}
-                files.replace(self.path, canonical(found) + b"\n")
+                try:
+                    files.replace(self.path, canonical(found) + b"\n")
+                except FileNotFoundError:  # the folder was swept away
+                    restore_folders(self.home)
+                    files.replace(self.path, canonical(found) + b"\n")
             self._stream, self._seen = str(found["stream"]), files.signature(self.path)
         finally:
             files.unlock(fd)

@@ -433,3 +433,19 @@ def test_a_store_gives_back_what_it_opened(home: str) -> None:
     segment.write_bytes(segment.read_bytes()[:-1])
     assert [step.kind for step in repair.apply(home, now=NOW).steps] == ["finish"]
     assert files._private == before and texts(home) == ["0", "1", "2"]
+
+
+@pytest.mark.parametrize("fresh", [True, False])
+def test_a_folder_of_writers_that_is_gone_is_made_again(home: str, fresh: bool) -> None:
+    """Whoever swept it away stops no recording: what was written is still read, and learning goes on in a stream of its own."""
+    with LogStore(home) as store:
+        store.append([note("one")], now=NOW)
+        (mine,) = Path(home, "writers").iterdir()
+        mine.unlink()
+        mine.parent.rmdir()
+        if not fresh:
+            store.append([note("two")], now=NOW + 1)
+    with LogStore(home) as store:
+        store.append([note("three")], now=NOW + 2)
+    assert sorted(texts(home)) == (["one", "three"] if fresh else ["one", "three", "two"])
+    assert verify(home).ok

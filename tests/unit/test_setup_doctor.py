@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from projectmem_logs.home import Writer
 
 from projectmem import doctor
 from projectmem.cli.app import run
@@ -190,6 +191,23 @@ def test_folders_that_were_swept_away_cost_nothing(repo: Path) -> None:
     for name in ("locks", "spool", "quarantine"):
         shutil.rmtree(home / name)
     assert doctor.healthy(_examined(repo, fire=False))
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"project": 5}', '{"format": 99, "project": "x"}'])
+def test_a_damaged_identity_fails(repo: Path, text: str) -> None:
+    """No call is recorded then, though every line of the log is whole."""
+    (repo / ".git" / "projectmem" / "project.json").write_text(text)
+    failed = _failed(_examined(repo, fire=False))
+    assert "project.json" in failed and "nothing is recorded" in failed
+
+
+def test_a_folder_in_the_place_of_what_names_our_stream_fails(repo: Path) -> None:
+    home = repo / ".git" / "projectmem"
+    Writer(str(home)).stream()
+    (mine,) = (home / "writers").iterdir()
+    mine.unlink()
+    mine.mkdir()
+    assert f"{mine} is no file: nothing is recorded" in _failed(_examined(repo, fire=False))
 
 
 @pytest.mark.parametrize(("plan", "said"), [("{}", "is damaged"), ("[", "is damaged"), ('{"ids":[],"selector":{}}', "cut short")])
